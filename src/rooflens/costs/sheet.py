@@ -1,0 +1,124 @@
+"""Graph in, CostSheet out: work and bytes of every op, from the OPS table and the bytes convention.
+
+FLOP = 2 macs + alu + special. Bytes = distinct inputs, outputs and parameters, each once at its stored type; views move
+nothing. What caches or re-reads change is the mapping's business.
+"""
+
+from dataclasses import dataclass
+
+from rooflens.graph.records import BITS, FLOATS, STORED_ROLES, Coverage, Graph, Op, Tensor, region, stored_bytes
+from rooflens.ops.spec import OpSpec
+from rooflens.ops.table import OPS
+
+FLOP_CONVENTION = "flops = 2*macs + alu + special"
+BYTES_CONVENTION = "distinct inputs, outputs and parameters of each op, each once at its stored type; views move nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class OpCost:
+    """One op's work and bytes; `opaque` work is unknown and stands as None in every report."""
+
+    macs: int
+    alu: int
+    special: int
+    input_bytes: int
+    output_bytes: int
+    param_bytes: int
+    dtype: str
+    unit: str
+    opaque: bool = False
+
+    @property
+    def flops(self) -> int:
+        return flop(self.macs, self.alu, self.special)
+
+    @property
+    def bytes(self) -> int:
+        return self.input_bytes + self.output_bytes + self.param_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostSheet:
+    graph: Graph
+    rows: tuple[OpCost, ...]
+    coverage: Coverage
+
+
+def flop(macs: int, alu: int, special: int) -> int:
+    """The one place that turns work into FLOP."""
+    return 2 * macs + alu + special
+
+
+def cost_sheet(graph: Graph, tf32: bool = False) -> CostSheet:
+    """`tf32`: matrix work on fp32 tensors runs at the tf32 rate, as torch does when its switches allow it."""
+    tensors = graph.tensors
+    rows = tuple(_cost(op, tensors, tf32) for op in graph.ops)
+    return CostSheet(graph=graph, rows=rows, coverage=_coverage(graph, rows))
+
+
+_VIEW = OpCost(0, 0, 0, 0, 0, 0, "fp32", "vector")
+
+
+def _cost(op: Op, tensors: tuple[Tensor, ...], tf32: bool) -> OpCost:
+    if op.view:
+        return _VIEW
+    ins, outs = [tensors[i] for i in op.inputs], [tensors[o] for o in op.outputs]
+    spec = OPS.get(op.kind)
+    read, params, written = _bytes(spec, ins, outs)
+    dtype = compute_dtype(ins, outs)
+    if spec is None:
+        return OpCost(0, 0, 0, read, written, params, dtype, "vector", True)
+    if tf32 and dtype == "fp32" and spec.unit == "matrix":
+        dtype = "tf32"
+    macs, alu, special = spec.work(op, ins, outs)
+    return OpCost(macs, alu, special, read, written, params, dtype, spec.unit)
+
+
+def _bytes(spec: OpSpec | None, ins: list[Tensor], outs: list[Tensor]) -> tuple[int, int, int]:
+    """Input, parameter and output bytes of one op, each distinct region once."""
+    gathered = spec is not None and spec.gathers
+    limit = outs[0].elements if gathered and outs else None
+    seen: set[tuple[int, int, int]] = set()
+    read = params = 0
+    for place, t in enumerate(ins):
+        where = region(t)
+        if where in seen:
+            continue
+        seen.add(where)
+        elements = t.elements if limit is None or place else min(t.elements, limit)
+        size = (elements * BITS[t.dtype] + 7) >> 3
+        if t.role in STORED_ROLES:
+            params += size
+        else:
+            read += size
+    return read, params, _written(spec, ins, outs)
+
+
+def _written(spec: OpSpec | None, ins: list[Tensor], outs: list[Tensor]) -> int:
+    if spec is not None and spec.scatters and ins and outs:
+        return stored_bytes(min(outs[0].elements, ins[0].elements), outs[0].dtype)
+    if len(outs) == 1:
+        return (outs[0].elements * BITS[outs[0].dtype] + 7) >> 3
+    return sum(t.bytes for t in {region(t): t for t in outs}.values())
+
+
+def compute_dtype(ins: list[Tensor], outs: list[Tensor]) -> str:
+    """The type the work is done in: that of the first floating activation, else of any tensor."""
+    both = [*ins, *outs]
+    for t in both:
+        if t.dtype in FLOATS and t.role not in STORED_ROLES:
+            return t.dtype
+    for t in both:
+        if t.dtype in FLOATS or t.dtype == "int8":
+            return t.dtype
+    return both[0].dtype if both else "fp32"
+
+
+def _coverage(graph: Graph, rows: tuple[OpCost, ...]) -> Coverage:
+    found: dict[str, tuple[int, str]] = {}
+    for op, row in zip(graph.ops, rows, strict=True):
+        if row.opaque:
+            count, example = found.get(op.kind, (0, op.id))
+            found[op.kind] = (count + 1, example)
+    opaque = tuple((kind, count, example) for kind, (count, example) in sorted(found.items()))
+    return Coverage(ops=len(graph.ops), opaque=opaque)

@@ -1,0 +1,137 @@
+"""Mapping in, Estimate out: intensity, zone, bound and times of every group, and their totals.
+
+roofline_time_s of a group = max(flops / peak of its unit, bytes / off-chip bandwidth): a floor by convention. Zones come
+from the chip's own ridge for that type and unit, within 10 % of it `ridge`.
+"""
+
+from dataclasses import dataclass
+
+from rooflens.costs.sheet import OpCost
+from rooflens.mapping.compulsory import Ceiling, Mapping
+
+RIDGE_BAND = 0.10
+EXECUTIONS = ("eager", "graph", "compiled")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTime:
+    """Where one group stands under its roof. None: a rate that it needs is not published."""
+
+    unit: str
+    dtype: str
+    intensity: float | None
+    ceiling_flop_per_s: float | None
+    ridge: float | None
+    zone: str | None
+    bound: str | None
+    roofline_time_s: float | None
+    device_time_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    mapping: Mapping
+    groups: tuple[GroupTime, ...]
+    launch_s: float | None
+    roofline_time_s: float | None
+    device_time_s: float | None
+    latency_s: float | None
+    launch_bound: bool | None
+    bound: str | None
+
+
+def estimate(mapping: Mapping, execution: str = "eager") -> Estimate:
+    launch_s = mapping.hardware.value("launch.graph" if execution == "graph" else "launch.eager")
+    rows, offchip = mapping.partition.sheet.rows, mapping.hardware.offchip
+    bandwidth = offchip.bandwidth_bytes_per_s if offchip else None
+    ops = mapping.partition.sheet.graph.ops
+    groups = tuple(
+        _NOTHING if ops[group.ops[0]].view else _group_time(rows[group.ops[0]], ceiling, bandwidth, launch_s)
+        for group, ceiling in zip(mapping.partition.groups, mapping.ceilings, strict=True)
+    )
+    return _totals(mapping, groups, launch_s)
+
+
+_NOTHING = GroupTime("vector", "fp32", None, None, None, None, None, 0.0, 0.0)
+
+
+def _group_time(row: OpCost, ceiling: Ceiling, bandwidth: float | None, launch_s: float | None) -> GroupTime:
+    flops, moved, peak = row.flops, row.bytes, ceiling.flop_per_s
+    intensity = flops / moved if moved else None
+    ridge = peak / bandwidth if peak and bandwidth else None
+    time = None if row.opaque else floor_time_s(flops, moved, peak, bandwidth)
+    return GroupTime(
+        ceiling.unit,
+        ceiling.dtype,
+        None if row.opaque else intensity,
+        attainable_flop_per_s(intensity, peak, bandwidth),
+        ridge,
+        None if row.opaque else zone_of(intensity, ridge, flops),
+        None if time is None else _bound(flops, moved, peak, bandwidth, launch_s, time),
+        time,
+        time,
+    )
+
+
+def floor_time_s(flops: int, moved: int, peak: float | None, bandwidth: float | None) -> float | None:
+    """The least time for so much work and so many bytes; what is not needed need not be known."""
+    if (flops and peak is None) or (moved and bandwidth is None):
+        return None
+    return max(flops / peak if flops and peak else 0.0, moved / bandwidth if moved and bandwidth else 0.0)
+
+
+def attainable_flop_per_s(intensity: float | None, peak: float | None, bandwidth: float | None) -> float | None:
+    """The height of the roof above an intensity."""
+    if intensity is None or bandwidth is None:
+        return peak
+    slope = intensity * bandwidth
+    return slope if peak is None else min(peak, slope)
+
+
+def zone_of(intensity: float | None, ridge: float | None, flops: int) -> str | None:
+    if flops == 0 and intensity is not None:
+        return "memory-bound"
+    if intensity is None or ridge is None:
+        return None
+    if abs(intensity - ridge) <= RIDGE_BAND * ridge:
+        return "ridge"
+    return "memory-bound" if intensity < ridge else "compute-bound"
+
+
+def _bound(
+    flops: int, moved: int, peak: float | None, bandwidth: float | None, launch_s: float | None, time_s: float
+) -> str:
+    if launch_s is not None and launch_s > time_s:
+        return "launch"
+    work_s = flops / peak if peak else 0.0
+    return "compute" if work_s > (moved / bandwidth if bandwidth else 0.0) else "memory"
+
+
+def _totals(mapping: Mapping, groups: tuple[GroupTime, ...], launch_s: float | None) -> Estimate:
+    """A sum with an unknown in it is unknown."""
+    times = [g.device_time_s for g in groups]
+    known = [t for t in times if t is not None]
+    whole = len(known) == len(times)
+    kernels = [g for g in groups if g is not _NOTHING]
+    device_s = sum(known) if whole else None
+    exposed = sum(max(0.0, launch_s - (g.device_time_s or 0.0)) for g in kernels) if launch_s is not None else None
+    return Estimate(
+        mapping=mapping,
+        groups=groups,
+        launch_s=launch_s,
+        roofline_time_s=sum(g.roofline_time_s for g in groups if g.roofline_time_s is not None) if whole else None,
+        device_time_s=device_s,
+        latency_s=None if device_s is None or exposed is None else device_s + exposed,
+        launch_bound=None if device_s is None or exposed is None else exposed > device_s,
+        bound=_heaviest(kernels, launch_s) if whole else None,
+    )
+
+
+def _heaviest(kernels: list[GroupTime], launch_s: float | None) -> str | None:
+    """The class with the most time; a launch-bound kernel counts with its launch."""
+    spent: dict[str, float] = {}
+    for g in kernels:
+        if g.bound is not None and g.device_time_s is not None:
+            cost = launch_s if g.bound == "launch" and launch_s is not None else g.device_time_s
+            spent[g.bound] = spent.get(g.bound, 0.0) + cost
+    return max(sorted(spent), key=lambda k: spent[k]) if spent else None

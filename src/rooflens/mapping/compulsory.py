@@ -1,0 +1,96 @@
+"""Partition and Hardware in, Mapping out: the mapper that assumes compulsory traffic and the published peak.
+
+It answers one question per group: which unit of this chip does the work, at which rate, behind which memory? Rates that
+the vendor does not publish stay None, and so does every time that needs them.
+"""
+
+from dataclasses import dataclass
+
+from rooflens.costs.sheet import OpCost
+from rooflens.errors import DtypeError
+from rooflens.fusion.partition import Partition
+from rooflens.hardware.records import Hardware
+
+# A vector unit without a rate of its own for a narrow type computes in the next wider one that it has.
+_WIDER = {
+    "int4": ("int8", "fp16", "fp32"),
+    "fp4": ("fp8", "fp16", "fp32"),
+    "int8": ("int8", "fp16", "bf16", "fp32"),
+    "fp8": ("fp16", "bf16", "fp32"),
+    "bf16": ("bf16", "fp32"),
+    "fp16": ("fp16", "fp32"),
+    "tf32": ("fp32",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What one group can reach: the unit that does the work and its rate, None where unpublished."""
+
+    unit: str
+    dtype: str
+    flop_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    partition: Partition
+    hardware: Hardware
+    mapper: str
+    ceilings: tuple[Ceiling, ...]  # one per group
+    dram_bytes: tuple[int, ...]  # one per group
+
+
+def map_compulsory(partition: Partition, hardware: Hardware, dtype: str) -> Mapping:
+    """`dtype` is the one asked for: the chip must have it, while helper ops may fall back to what the chip has."""
+    check_dtype(hardware, dtype)
+    rows = partition.sheet.rows
+    known: dict[tuple[str, str], Ceiling] = {}
+    ceilings: list[Ceiling] = []
+    for group in partition.groups:
+        row = rows[group.ops[0]]
+        key = (row.dtype, row.unit)
+        if key not in known:
+            known[key] = ceiling(hardware, row.dtype, row.unit, dtype)
+        ceilings.append(known[key])
+    return Mapping(
+        partition=partition,
+        hardware=hardware,
+        mapper="compulsory",
+        ceilings=tuple(ceilings),
+        dram_bytes=tuple(_dram_bytes(rows, g.ops) for g in partition.groups),
+    )
+
+
+def _dram_bytes(rows: tuple[OpCost, ...], ops: tuple[int, ...]) -> int:
+    return rows[ops[0]].bytes if len(ops) == 1 else sum(rows[i].bytes for i in ops)
+
+
+def compute_type(dtype: str) -> str:
+    """Weight-only quantisation computes in the activations' type."""
+    return "bf16" if dtype in ("w8a16", "w4a16") else dtype
+
+
+def check_dtype(hardware: Hardware, dtype: str) -> None:
+    wanted = compute_type(dtype)
+    have = list(dict.fromkeys(p.dtype for p in hardware.peaks))
+    if wanted not in have and not (dtype in ("w8a16", "w4a16") and "fp16" in have):
+        raise DtypeError(f"{hardware.id} has no peak for {dtype}: use one of {' '.join(have)}, or add peak.{wanted}")
+
+
+def ceiling(hardware: Hardware, dtype: str, unit: str, asked: str) -> Ceiling:
+    """Matrix work without a matrix unit of that type runs on the vector unit; vector work never runs on a matrix unit."""
+    listed = {p.dtype for p in hardware.peaks}
+    if dtype not in listed:
+        dtype = "fp32" if "fp32" in listed else compute_type(asked)
+    if unit == "matrix" and (hardware.fact(f"peak.{dtype}.matrix") is not None):
+        return Ceiling("matrix", dtype, hardware.peak(dtype, "matrix"))
+    return _vector(hardware, dtype)
+
+
+def _vector(hardware: Hardware, dtype: str) -> Ceiling:
+    for candidate in _WIDER.get(dtype, (dtype,)):
+        rate = hardware.peak(candidate, "vector")
+        if rate is not None:
+            return Ceiling("vector", candidate, rate)
+    return Ceiling("vector", dtype, None)

@@ -1,0 +1,157 @@
+"""Matrix work: convolutions, linear layers, matrix products, attention, recurrent nets. Macs from true shapes.
+
+Sources: a convolution does one mac per output element, kernel tap and input channel of its group; attention is
+softmax(q kT) v with 5 operations a score for the softmax, 1 for the scale and 1 where a mask is added. Causal attention
+counts the full score matrix, as every FLOP counter does; what a kernel skips is the mapping's matter.
+"""
+
+from math import prod
+
+from rooflens.graph.records import Op, Tensor
+from rooflens.ops.spec import Example, Grad, OpSpec, Work, WorkRule, grad, numel
+
+
+def _conv(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Weights are [out, in/groups, k…]; those of a transposed convolution [in, out/groups, k…], swept by the input."""
+    swept = ins[0] if op.attr("transposed") else outs[0]
+    return Work(prod(swept.shape) * prod(ins[1].shape[1:]), numel(outs[0]) if len(ins) > 2 else 0)
+
+
+def _conv_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Inputs are the gradient, the input and the weight; `mask` says which of input, weight and bias get gradients."""
+    gradient, x, weight = ins[:3]
+    swept = x if op.attr("transposed") else gradient
+    mask = op.attr("mask")
+    assert isinstance(mask, tuple)
+    macs = prod(swept.shape) * prod(weight.shape[1:])
+    return Work(macs * (mask[0] + mask[1]), numel(gradient) if mask[2] else 0)
+
+
+def _linear(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    n = prod(outs[0].shape)
+    return Work(n * ins[0].shape[-1], n if len(ins) > 2 else 0)
+
+
+def _matmul(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    return Work(prod(outs[0].shape) * ins[0].shape[-1])
+
+
+def _bilinear(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    n, weight = prod(outs[0].shape), ins[2]
+    return Work(n * (prod(weight.shape[1:]) + weight.shape[-1]), n if len(ins) > 3 else 0)
+
+
+def _scores(ins: list[Tensor]) -> tuple[int, int, int]:
+    """Score elements, head size of q and k, head size of v."""
+    q, k, v = ins[:3]
+    return prod(q.shape[:-1]) * k.shape[-2], q.shape[-1], v.shape[-1]
+
+
+def _attention(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    scores, d, dv = _scores(ins)
+    return Work(scores * (d + dv), scores * (7 if len(ins) > 3 else 6))
+
+
+def _attention_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Inputs are gradient, q, k, v, …; scores are computed again, then dv, dp, dq and dk: five products, two of v's
+    size. Per score: softmax 5 and scale 1 again, then product, row sum, subtraction and product."""
+    scores, d, dv = _scores(ins[1:4])
+    return Work(scores * (3 * d + 2 * dv), scores * 10)
+
+
+def _recurrent(gates: int, alu: int, special: int) -> WorkRule:
+    """x [steps, batch, features] in either order, then the weights: each weight matrix is used once per step."""
+
+    def rule(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+        rows = prod(ins[0].shape[:-1])
+        weights = [t for t in ins[1:] if t.role in ("param", "buffer")]
+        matrices = sum(numel(t) for t in weights if len(t.shape) == 2)
+        biases = sum(numel(t) for t in weights if len(t.shape) == 1)
+        hidden = sum(t.shape[0] for t in weights if len(t.shape) == 2) // (2 * gates)
+        return Work(rows * matrices, rows * (biases + alu * hidden), rows * special * hidden)
+
+    return rule
+
+
+def _twice(rule: WorkRule) -> WorkRule:
+    """The gradient of a recurrent net does each product twice: for the input and for the weight."""
+
+    def backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+        work = rule(op, ins[1:], outs)
+        return Work(2 * work.macs, 2 * work.alu, 0)
+
+    return backward
+
+
+def _scan(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """x, delta [b,s,d], a [d,n], b, c [b,s,n]: h = exp(delta a) h + (delta x) b; y = c h: 2 macs, 2 alu, 1 exp a state."""
+    states = numel(ins[0]) * ins[2].shape[-1]
+    return Work(2 * states, 2 * states, states)
+
+
+def _scan_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    states = numel(ins[1]) * ins[3].shape[-1]
+    return Work(6 * states, 4 * states, states)
+
+
+def _row(
+    kind: str, formula: str, work: WorkRule, example: Example, role: str = "matmul", backward: tuple[Grad, ...] = ()
+) -> OpSpec:
+    family, unit = {"matmul": ("matrix", "matrix"), "scan": ("scan", "vector")}.get(role, (role, "matrix"))
+    return OpSpec(
+        kind=kind, family=family, unit=unit, role=role, formula=formula, work=work, example=example, backward=backward
+    )
+
+
+ROWS = (
+    _row("conv", "out x cin/groups x kernel macs, + 1 alu per output with bias", _conv,
+         # 8x8 outputs of 4 channels, each 3 channels x 9 taps: 256 x 27 macs; (3 + 4) x 64 + 108 floats
+         Example(inputs=((1, 3, 8, 8),), params=((4, 3, 3, 3),), outputs=((1, 4, 8, 8),), macs=6912, flops=13824,
+                 bytes=4 * (192 + 108 + 256)),
+         backward=(grad("conv_backward", "g i0 i1", "d0 d1 d2"),)),
+    _row("conv_backward", "macs of the forward for each of input and weight gradient, + 1 alu per gradient for the bias",
+         _conv_backward,
+         Example(inputs=((1, 4, 8, 8), (1, 3, 8, 8)), params=((4, 3, 3, 3),), outputs=((1, 3, 8, 8), (4, 3, 3, 3)),
+                 attrs=(("mask", (1, 1, 0)),), macs=13824, flops=27648, bytes=4 * (256 + 192 + 108 + 192 + 108))),
+    _row("linear", "out x in macs per row, + 1 alu per output with bias", _linear,
+         Example(inputs=((2, 5),), params=((3, 5), (3,)), outputs=((2, 3),), macs=30, flops=66, bytes=4 * (10 + 18 + 6)),
+         backward=(grad("matmul", "g i1", "d0"), grad("matmul", "gT i0", "d1"), grad("sum", "g", "d2"))),
+    _row("matmul", "m x n x k macs per batch", _matmul,
+         Example(inputs=((4, 2, 5), (4, 5, 3)), outputs=((4, 2, 3),), macs=120, flops=240, bytes=4 * (40 + 60 + 24))),
+    _row("addmm", "m x n x k macs, + 1 alu per output", _linear,
+         Example(inputs=((2, 5), (5, 3), (3,)), outputs=((2, 3),), macs=30, flops=66, bytes=4 * (10 + 15 + 3 + 6))),
+    _row("bilinear", "out x (in1 x in2 + in2) macs per row", _bilinear,
+         Example(inputs=((2, 3), (2, 4)), params=((5, 3, 4),), outputs=((2, 5),), macs=10 * 16, flops=320,
+                 bytes=4 * (6 + 8 + 60 + 10))),
+    _row("attention", "scores x (dq + dv) macs, + 6 alu a score (7 with a mask)", _attention,
+         Example(inputs=((1, 2, 3, 4),) * 3, outputs=((1, 2, 3, 4),), macs=2 * 9 * 8, flops=2 * 144 + 6 * 18,
+                 bytes=4 * 24 * 4), role="attention",
+         backward=(grad("attention_backward", "g i0 i1 i2 y", "d0 d1 d2"),)),
+    _row("attention_backward", "scores x (3 dq + 2 dv) macs, + 10 alu a score", _attention_backward,
+         Example(inputs=((1, 2, 3, 4),) * 5, outputs=((1, 2, 3, 4),) * 3, macs=18 * 20, flops=2 * 360 + 180,
+                 bytes=4 * 24 * 8), role="attention"),
+    # per hidden unit of an LSTM: 3 sigmoids (2 alu, 2 special), 2 tanh, 3 to join the gates, 1 for the output
+    _row("lstm", "macs of its weights per step, + biases, 10 alu + 8 special a hidden unit", _recurrent(4, 10, 8),
+         Example(inputs=((5, 2, 3),), params=((16, 3), (16, 4), (16,), (16,)), outputs=((5, 2, 4),),
+                 macs=10 * 112, flops=2 * 1120 + 10 * 32 + 10 * 4 * 18, bytes=4 * (30 + 144 + 40)), role="recurrent", backward=(grad("lstm_backward", "g i* y", "d*"),)),
+    # per hidden unit of a GRU: 2 sigmoids, 1 tanh, 4 to mix old and new and the reset
+    _row("gru", "macs of its weights per step, + biases, 8 alu + 5 special a hidden unit", _recurrent(3, 8, 5),
+         Example(inputs=((5, 2, 3),), params=((12, 3), (12, 4), (12,), (12,)), outputs=((5, 2, 4),),
+                 macs=10 * 84, flops=2 * 840 + 10 * 24 + 10 * 4 * 13, bytes=4 * (30 + 108 + 40)), role="recurrent", backward=(grad("gru_backward", "g i* y", "d*"),)),
+    _row("rnn", "macs of its weights per step, + biases, 1 special a hidden unit", _recurrent(1, 0, 1),
+         Example(inputs=((5, 2, 3),), params=((4, 3), (4, 4), (4,), (4,)), outputs=((5, 2, 4),), macs=10 * 28,
+                 flops=560 + 80 + 40, bytes=4 * (30 + 36 + 40)), role="recurrent",
+         backward=(grad("rnn_backward", "g i* y", "d*"),)),
+    *(_row(f"{kind}_backward", f"twice the macs and alu of {kind}", _twice(_recurrent(gates, alu, special)),
+           Example(inputs=((5, 2, 4), (5, 2, 3)), params=((gates * 4, 3), (gates * 4, 4)), outputs=((5, 2, 3),),
+                   macs=2 * 10 * gates * 28, flops=4 * 10 * gates * 28 + 2 * 10 * alu * 4,
+                   bytes=4 * (40 + 30 + gates * 28 + 30)), role="recurrent")
+      for kind, gates, alu, special in (("lstm", 4, 10, 8), ("gru", 3, 8, 5), ("rnn", 1, 0, 1))),
+    _row("scan", "2 macs + 2 alu + 1 special per batch, step, channel and state", _scan,
+         Example(inputs=((1, 5, 3), (1, 5, 3)), params=((3, 4),), outputs=((1, 5, 3),), macs=120,
+                 flops=240 + 120 + 60, bytes=4 * (15 + 15 + 12 + 15)), role="scan",
+         backward=(grad("scan_backward", "g i*", "d*"),)),
+    _row("scan_backward", "6 macs + 4 alu + 1 special per batch, step, channel and state", _scan_backward,
+         Example(inputs=((1, 5, 3),) * 3, params=((3, 4),), outputs=((1, 5, 3),), macs=360,
+                 flops=720 + 240 + 60, bytes=4 * (45 + 12 + 15)), role="scan"),
+)  # fmt: skip

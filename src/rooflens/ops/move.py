@@ -1,0 +1,81 @@
+"""Ops that move data, look it up or make it: copies, casts, joins, gathers, resizes, fills; views, which do not even
+move; and the optimizer's update of each parameter."""
+
+from rooflens.ops.spec import Example, Grad, OpSpec, WorkRule, grad, nothing, per_output, spelled
+
+_X = (2, 3, 4)
+
+
+def _move(kind: str, alu: int = 0, reads: int = 1, backward: tuple[Grad, ...] = ()) -> OpSpec:
+    work: WorkRule = per_output(alu) if alu else nothing
+    return OpSpec(
+        kind=kind, family="move", unit="vector", role="move", formula=spelled(alu, 0, "output element"), work=work,
+        backward=backward,
+        example=Example(inputs=(_X,) * reads, outputs=(_X,), flops=24 * alu, bytes=96 * (reads + 1)),
+    )  # fmt: skip
+
+
+def _lookup(kind: str, backward: tuple[Grad, ...] = ()) -> OpSpec:
+    """Reads only the rows that it returns: 2 of 10 rows of 4, by 2 indices."""
+    return OpSpec(
+        kind=kind, family="move", unit="vector", role="move", formula="0", work=nothing, gathers=True,
+        backward=backward,
+        example=Example(inputs=((10, 4), (2,)), outputs=((2, 4),), bytes=4 * (8 + 2 + 8)),
+    )  # fmt: skip
+
+
+def _store(kind: str, alu: int = 0) -> OpSpec:
+    """Writes only what it is given: 2 rows of 4 into 10; the rest stays where it is."""
+    return OpSpec(
+        kind=kind, family="move", unit="vector", role="move", formula=spelled(alu, 0, "stored element"),
+        work=(lambda op, ins, outs: per_output(alu)(op, ins, ins[:1])) if alu else nothing, scatters=True,
+        example=Example(inputs=((2, 4), (2,)), outputs=((10, 4),), flops=8 * alu, bytes=4 * (8 + 2 + 8)),
+    )  # fmt: skip
+
+
+def _view(kind: str, backward: tuple[Grad, ...] = (grad("identity", "g", "d0"),)) -> OpSpec:
+    return OpSpec(
+        kind=kind, family="view", unit="vector", role="view", formula="0", work=nothing, backward=backward,
+        example=Example(inputs=(_X,), outputs=(_X,), bytes=0),
+    )  # fmt: skip
+
+
+def _update(kind: str, alu: int, special: int, tensors: int, written: int) -> OpSpec:
+    """One fused update per parameter: reads it, its gradient and its state, writes it and its state."""
+    return OpSpec(
+        kind=kind, family="optimizer", unit="vector", role="update", formula=spelled(alu, special, "parameter"),
+        work=per_output(alu, special),
+        example=Example(inputs=(_X,) * tensors, outputs=(_X,) * written, flops=24 * (alu + special),
+                        bytes=96 * (tensors + written)),
+    )  # fmt: skip
+
+
+VIEW_KINDS = ("view", "flatten", "transpose", "slice", "expand", "split", "dropout_eval", "identity")
+ROWS = (
+    _move("copy"),
+    _move("cast"),
+    _move("concat", reads=1, backward=(grad("identity", "g", "d*"),)),
+    _move("pad"),
+    _move("roll"),
+    _move("repeat"),
+    _move("resize_nearest"),
+    _move("resize_bilinear", alu=9),  # three blends of a + t (b - a)
+    _move("resize_bicubic", alu=35),  # five blends of four taps: 4 products and 3 additions each
+    _move("resize_backward", alu=9),
+    _move("grid_sample", alu=13, reads=2),  # coordinates to pixels 4, three blends 9
+    _move("one_hot"),
+    _move("tri"),
+    OpSpec(kind="fill", family="move", unit="vector", role="move", formula="0", work=nothing,
+           example=Example(inputs=(), outputs=(_X,), bytes=96)),
+    OpSpec(kind="random", family="move", unit="vector", role="move", formula="0 (bits are not counted)", work=nothing,
+           example=Example(inputs=(), outputs=(_X,), bytes=96)),
+    _lookup("embedding", (grad("embedding_backward", "g i1", "d0"),)),
+    _lookup("gather"),
+    _store("scatter"),
+    _store("scatter_add", alu=1),
+    _move("embedding_backward", reads=1),
+    *(_view(kind) for kind in VIEW_KINDS),
+    # decay 1, moments 3 + 4, bias-corrected denominator (sqrt, division) + 1, step (division) + 2
+    _update("adamw_step", 11, 3, tensors=4, written=3),
+    _update("sgd_step", 2, 0, tensors=2, written=1),
+)  # fmt: skip

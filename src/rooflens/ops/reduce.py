@@ -1,0 +1,104 @@
+"""Pools and reductions: what they read is what they cost.
+
+A max-pool of k x k compares k*k-1 times; an average pool adds each element it reads once (scaling is not counted).
+"""
+
+from math import prod
+
+from rooflens.graph.records import Op, Tensor
+from rooflens.ops.spec import Example, Grad, OpSpec, Work, WorkRule, grad, per_input, per_output
+
+
+def _window(op: Op) -> int:
+    kernel = op.attr("kernel")
+    assert isinstance(kernel, tuple)
+    return prod(kernel)
+
+
+def _maxpool(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    return Work(0, prod(outs[0].shape) * (_window(op) - 1))
+
+
+def _avgpool(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    return Work(0, prod(outs[0].shape) * _window(op))
+
+
+def _avgpool_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    return Work(0, prod(ins[0].shape) * _window(op))
+
+
+def covered(size: int, pieces: int) -> int:
+    """Elements read along one axis by an adaptive pool: its windows overlap where `pieces` does not divide `size`."""
+    return sum(-(-(i + 1) * size // pieces) - i * size // pieces for i in range(pieces))
+
+
+def _adaptive(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """The spatial axes are those in which the shapes differ from batch and channel on."""
+    x, y = ins[0].shape, outs[0].shape
+    axes = op.attr("axes", 2)
+    assert isinstance(axes, int)
+    read = prod(covered(a, b) for a, b in zip(x[-axes:], y[-axes:], strict=True))
+    return Work(0, prod(y[:-axes]) * read)
+
+
+def _sort(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """A comparison sort of each row: n log2 n comparisons."""
+    n = prod(ins[0].shape)
+    row = ins[0].shape[-1] if ins[0].shape else 1
+    return Work(0, n * max(1, (row - 1).bit_length()))
+
+
+def _row(
+    kind: str, formula: str, work: WorkRule, example: Example, role: str = "reduction", backward: tuple[Grad, ...] = ()
+) -> OpSpec:
+    return OpSpec(
+        kind=kind, family="pool" if role == "pool" else "reduction", unit="vector", role=role, formula=formula,
+        work=work, example=example, backward=backward,
+    )  # fmt: skip
+
+
+def _all_to_one(flops: int) -> Example:
+    return Example(inputs=((2, 3, 4),), outputs=((2, 3),), flops=24 * flops, bytes=4 * 30)
+
+
+_K2 = (("kernel", (2, 2)),)
+_POOLED = Example(inputs=((1, 2, 4, 4),), outputs=((1, 2, 2, 2),), attrs=_K2, flops=8 * 3, bytes=4 * 40)
+ROWS = (
+    _row("maxpool", "window - 1 alu per output", _maxpool, _POOLED, "pool", (grad("maxpool_backward", "g y1", "d0"),)),
+    _row("avgpool", "window alu per output", _avgpool,
+         Example(inputs=((1, 2, 4, 4),), outputs=((1, 2, 2, 2),), attrs=_K2, flops=8 * 4, bytes=4 * 40), "pool",
+         (grad("avgpool_backward", "g", "d0"),)),
+    _row("adaptive_avgpool", "1 alu per input element read", _adaptive,
+         Example(inputs=((1, 2, 4, 4),), outputs=((1, 2, 1, 1),), flops=32, bytes=4 * 34), "pool",
+         (grad("div", "g", "d0"),)),
+    _row("adaptive_maxpool", "1 alu per input element read", _adaptive,
+         Example(inputs=((1, 2, 4, 4),), outputs=((1, 2, 1, 1),), flops=32, bytes=4 * 34), "pool",
+         (grad("maxpool_backward", "g y1", "d0"),)),
+    _row("maxpool_backward", "1 alu per gradient element", per_input(1),
+         Example(inputs=((1, 2, 2, 2),), outputs=((1, 2, 4, 4),), flops=8, bytes=4 * 40), "pool"),
+    _row("avgpool_backward", "window alu per gradient element", _avgpool_backward,
+         Example(inputs=((1, 2, 2, 2),), outputs=((1, 2, 4, 4),), attrs=_K2, flops=32, bytes=4 * 40), "pool"),
+    _row("adaptive_avgpool_backward", "1 alu per output element", per_output(1),
+         Example(inputs=((1, 2, 2, 2),), outputs=((1, 2, 4, 4),), flops=32, bytes=4 * 40), "pool"),
+    _row("mean", "1 alu per input element", per_input(1), _all_to_one(1)),
+    _row("sum", "1 alu per input element", per_input(1), _all_to_one(1)),
+    _row("prod", "1 alu per input element", per_input(1), _all_to_one(1)),
+    _row("extremum", "1 alu per input element", per_input(1), _all_to_one(1)),  # max, min, argmax, any, all
+    _row("var", "4 alu per input element", per_input(4), _all_to_one(4)),  # mean, then subtract, square, add
+    _row("vector_norm", "2 alu per input element", per_input(2), _all_to_one(2)),
+    _row("logsumexp", "2 alu + 1 special per input element", per_input(2, 1), _all_to_one(3)),
+    _row("cumulative", "1 alu per input element", per_input(1),
+         Example(inputs=((2, 3, 4),), outputs=((2, 3, 4),), flops=24, bytes=4 * 48)),
+    _row("sort", "log2(row) alu per input element", _sort,
+         Example(inputs=((3, 4),), outputs=((3, 4),), flops=24, bytes=4 * 24)),
+    # cross entropy after log_softmax: one pick a row
+    _row("nll_loss", "1 alu per row", per_output(1), Example(inputs=((3, 4),), outputs=((3,),), flops=3, bytes=4 * 15)),
+    _row("nll_loss_backward", "1 alu per element", per_output(1),
+         Example(inputs=((3,),), outputs=((3, 4),), flops=12, bytes=4 * 15)),
+    _row("mse_loss", "3 alu per input element", per_input(3),
+         Example(inputs=((2, 3, 4),) * 2, outputs=((1,),), flops=72, bytes=4 * 49)),
+    _row("bce_loss", "4 alu + 2 special per input element", per_input(4, 2),
+         Example(inputs=((2, 3, 4),) * 2, outputs=((1,),), flops=144, bytes=4 * 49)),
+    _row("fft", "5 log2(row) alu per input element", lambda op, ins, outs: Work(0, 5 * _sort(op, ins, outs).alu),
+         Example(inputs=((3, 4),), outputs=((3, 4),), flops=5 * 24, bytes=4 * 24)),
+)  # fmt: skip
