@@ -119,7 +119,7 @@ def _verify_tensors(graph: Graph) -> None:
 
 
 def _verify_ops(graph: Graph) -> None:
-    produced = {t.id for t in graph.tensors if t.role != "activation"}
+    produced = {t.id for t in graph.tensors if t.role != "activation" and t.base == t.id}
     ids: set[str] = set()
     tensors = graph.tensors
     for op in graph.ops:

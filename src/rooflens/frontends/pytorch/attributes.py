@@ -1,0 +1,156 @@
+"""What a call's arguments say about its op: kind refinements, attributes, tensors that are only there for their shape.
+
+One small function per ATen name that needs one; everything else is named by its row alone.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from rooflens.graph.records import Attr
+
+Attrs = tuple[tuple[str, Attr], ...]
+Detail = tuple[str, Attrs, tuple[int, ...]]  # kind, attributes, positions to skip
+
+
+def _at(args: Any, place: int, default: Any) -> Any:
+    return args[place] if len(args) > place else default
+
+
+def _ints(value: Any) -> tuple[int, ...]:
+    return (int(value),) if isinstance(value, int) else tuple(int(v) for v in value)
+
+
+def _conv(kind: str, args: Any, kwargs: Any, transposed: bool = False, at: int = 3) -> Detail:
+    last = at + (4 if transposed else 3)
+    return kind, (
+        ("stride", _ints(_at(args, at, 1))),
+        ("padding", _at(args, at + 1, 0) if isinstance(_at(args, at + 1, 0), str) else _ints(_at(args, at + 1, 0))),
+        ("dilation", _ints(_at(args, last if transposed else at + 2, 1))),
+        ("groups", int(_at(args, last - 1 if transposed else last, 1))),
+        ("transposed", transposed),
+    ), ()  # fmt: skip
+
+
+def _convolution(kind: str, args: Any, kwargs: Any) -> Detail:
+    _, _, _, stride, padding, dilation, transposed, _, groups = args[:9]
+    return kind, (
+        ("stride", _ints(stride)), ("padding", _ints(padding)), ("dilation", _ints(dilation)),
+        ("groups", int(groups)), ("transposed", bool(transposed)),
+    ), ()  # fmt: skip
+
+
+def _convolution_backward(kind: str, args: Any, kwargs: Any) -> Detail:
+    mask = args[10]
+    attrs: Attrs = (
+        ("stride", _ints(args[4])), ("padding", _ints(args[5])), ("dilation", _ints(args[6])), ("groups", int(args[9])),
+        ("transposed", bool(args[7])), ("mask", tuple(int(m) for m in mask)),
+    )  # fmt: skip
+    return kind, attrs, ()
+
+
+def _batch_norm(kind: str, args: Any, kwargs: Any) -> Detail:
+    training = bool(_at(args, 5, kwargs.get("training", False)))
+    return ("batchnorm_train" if training else kind), (), ()
+
+
+def _legit_train(kind: str, args: Any, kwargs: Any) -> Detail:
+    return ("batchnorm_train" if any(a is True for a in args) else kind), (), ()
+
+
+def _batch_norm_backward(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (), ((3, 4) if args[7] else (5, 6))  # running or batch statistics, never both
+
+
+def _layer_norm_backward(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (), (6,)  # the bias is there for its shape
+
+
+def _pool(kind: str, args: Any, kwargs: Any) -> Detail:
+    axes = 1 if args[0].dim() == 2 else args[0].dim() - 2
+    return kind, (("kernel", _window(_at(args, 1, kwargs.get("kernel_size")), axes)),), ()
+
+
+def _pool2d(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (("kernel", _window(args[1], 2)),), ()
+
+
+def _pool1d(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (("kernel", _window(args[1], 1)),), ()
+
+
+def _pool3d(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (("kernel", _window(args[1], 3)),), ()
+
+
+def _pool_backward(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (("kernel", _window(args[2], 2)),), (1,)
+
+
+def _window(value: Any, axes: int) -> tuple[int, ...]:
+    size = _ints(value)
+    return size * axes if len(size) == 1 else size
+
+
+def _axes(count: int) -> Callable[[str, Any, Any], Detail]:
+    return lambda kind, args, kwargs: (kind, (("axes", count),), ())
+
+
+def _gelu(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (("approximate", str(kwargs.get("approximate", "none"))),), ()
+
+
+def _pow(kind: str, args: Any, kwargs: Any) -> Detail:
+    exponent = _at(args, 1, None)
+    return kind, (("exponent", exponent if isinstance(exponent, int | float) else None),), ()
+
+
+def _attention(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (("causal", bool(_at(args, 5, kwargs.get("is_causal", False)))),), ()
+
+
+def _to(kind: str, args: Any, kwargs: Any) -> Detail:
+    """A change of device or layout alone is a copy."""
+    wanted = kwargs.get("dtype")
+    return ("cast" if isinstance(wanted, torch.dtype) and wanted != args[0].dtype else "copy"), (), ()
+
+
+def _multiply(kind: str, args: Any, kwargs: Any) -> Detail:
+    complex_ = any(isinstance(a, torch.Tensor) and a.is_complex() for a in args)
+    return ("complex_mul" if complex_ else kind), (), ()
+
+
+def _dropout(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (), ()
+
+
+DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _conv),
+    **dict.fromkeys(
+        ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), lambda k, a, kw: _conv(k, a, kw, transposed=True)
+    ),
+    "convolution": _convolution,
+    "convolution_backward": _convolution_backward,
+    "batch_norm": _batch_norm,
+    "native_batch_norm": _batch_norm,
+    "_native_batch_norm_legit": _legit_train,
+    "_native_batch_norm_legit_functional": _legit_train,
+    "native_batch_norm_backward": _batch_norm_backward,
+    "native_layer_norm_backward": _layer_norm_backward,
+    **dict.fromkeys(("max_pool1d", "max_pool1d_with_indices", "avg_pool1d"), _pool1d),
+    **dict.fromkeys(("max_pool2d", "max_pool2d_with_indices", "avg_pool2d"), _pool2d),
+    **dict.fromkeys(("max_pool3d", "max_pool3d_with_indices", "avg_pool3d"), _pool3d),
+    **dict.fromkeys(("avg_pool2d_backward", "avg_pool3d_backward"), _pool_backward),
+    **{f"adaptive_{p}_pool{n}d": _axes(n) for p in ("avg", "max") for n in (1, 2, 3)},
+    "_adaptive_avg_pool2d": _axes(2),
+    "_adaptive_avg_pool3d": _axes(3),
+    **dict.fromkeys(("gelu", "gelu_", "gelu_backward"), _gelu),
+    **dict.fromkeys(("pow", "pow_"), _pow),
+    "square": lambda kind, args, kwargs: (kind, (("exponent", 2),), ()),
+    "scaled_dot_product_attention": _attention,
+    "_to_copy": _to,
+    "to": _to,
+    "type_as": lambda kind, args, kwargs: ("cast", (), ()),
+    **dict.fromkeys(("mul", "mul_"), _multiply),
+}

@@ -1,0 +1,359 @@
+"""A forward pass, and in training its backward, in; the ops that ran, out: a dispatch mode over meta tensors.
+
+In inference the mode stands above torch's composite functions, so an op is the function that the user called. In
+training autograd takes composites apart first; `whole.py` meets the few that must stay whole before it does.
+"""
+
+import bisect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rooflens.frontends.pytorch.attributes import DETAILS
+from rooflens.frontends.pytorch.names import ROWS, Row
+from rooflens.frontends.pytorch.shapes import SHAPES
+from rooflens.frontends.pytorch.tracker import TensorTracker
+from rooflens.graph.build import GraphBuilder
+from rooflens.graph.records import Attr
+
+Tensors = list[torch.Tensor]
+_META = torch.device("meta")
+
+
+class _Plan:
+    """How one ATen overload is read; made once per overload."""
+
+    __slots__ = ("detail", "name", "row", "shape", "writes")
+
+    def __init__(self, func: Any) -> None:
+        schema = func._schema
+        self.name: str = schema.name.partition("::")[2]
+        self.row: Row | None = ROWS.get(self.name) if schema.name.startswith("aten::") else None
+        self.shape = SHAPES.get(self.name)
+        self.detail = DETAILS.get(self.name)
+        self.writes = tuple(
+            place for place, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write
+        )
+
+
+_plans: dict[Any, _Plan] = {}
+
+
+def _plan(func: Any) -> _Plan:
+    plan = _plans.get(func)
+    if plan is None:
+        plan = _plans[func] = _Plan(func)
+    return plan
+
+
+class Recorder(TorchDispatchMode):
+    """Holds the builder, where the run stands (module, pass), and what had to be assumed."""
+
+    def __init__(self, modules: dict[Any, str], autocast: torch.dtype | None = None) -> None:
+        super().__init__()
+        self.builder = GraphBuilder()
+        self.tracker = TensorTracker(self.builder)
+        self.pass_ = "forward"
+        self.autocast = autocast
+        self.assumptions: dict[str, None] = {}
+        self._modules = modules
+        self._stack: list[tuple[str, bool]] = [("", False)]
+        self._sequence: list[int] = []
+        self._ops_by_sequence: list[int] = []
+        self._on_meta: dict[int, torch.Tensor] = {}
+        self._casts: dict[tuple[int, torch.dtype], torch.Tensor] = {}
+        self.quiet = 0
+
+    # where we are
+
+    def enter(self, module: Any, args: Any) -> None:
+        path = self._modules.get(module)
+        if path is None:
+            path = self._stack[-1][0]
+        plain = type(module).__module__.startswith("torch.nn.") and not module._modules
+        self._stack.append((path, plain))
+
+    def leave(self, module: Any, args: Any, output: Any) -> None:
+        self._stack.pop()
+
+    @property
+    def module(self) -> str:
+        return self._stack[-1][0]
+
+    def _place(self, kind: str) -> tuple[str, str]:
+        """Label and module of the op that runs now. In backward it belongs to the forward op that caused it."""
+        if self.pass_ == "backward":
+            cause = self._cause()
+            if cause is not None:
+                op = self.builder.ops[cause]
+                return op.id, op.module
+        path, plain = self._stack[-1]
+        if plain and kind not in ("cast", "copy"):
+            return path, path
+        return (f"{path}.{kind}" if path else kind), path
+
+    def _cause(self) -> int | None:
+        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
+        if node is None or len(self._stack) > 1:
+            return None
+        place = bisect.bisect_right(self._sequence, node._sequence_nr())
+        return self._ops_by_sequence[place] if place < len(self._sequence) else None
+
+    # what ran
+
+    def record(
+        self, kind: str, ins: tuple[int, ...], outs: tuple[int, ...], attrs: tuple[tuple[str, Attr], ...] = (), view: bool = False
+    ) -> int:
+        label, module = self._place(kind)
+        place = self.builder.op(
+            kind, ins, outs, label=label, module=module, pass_=self.pass_, attrs=attrs, view=view
+        )
+        if self.pass_ == "forward" and torch.is_grad_enabled():
+            self._sequence.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+            self._ops_by_sequence.append(place)
+        return place
+
+    def assume(self, what: str) -> None:
+        self.assumptions[f"{what} (in {self.module or 'the model'})"] = None
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self.quiet:
+            return func(*args, **kwargs)
+        plan = _plan(func)
+        row = plan.row
+        if row is None:
+            return self._unlisted(func, plan, args, kwargs)
+        how = row.how
+        if how == "kernel":
+            return self._kernel(func, plan, row, args, kwargs)
+        if how == "view":
+            return self._view(func, row, args, kwargs)
+        if how == "alias":
+            return self._alias(func, plan, row, args, kwargs)
+        if how == "answer":
+            return self._answer(func, plan, args, kwargs)
+        return self._free(func, args, kwargs)
+
+    def _kernel(self, func: Any, plan: _Plan, row: Row, args: Any, kwargs: Any) -> Any:
+        if plan.name == "dropout":
+            return self._dropout(func, args)
+        if self.autocast is not None:
+            args = self.autocast_args(plan.name, args)
+        args, kwargs = self.all_meta(args, kwargs)
+        out = plan.shape(*args, **kwargs) if plan.shape is not None else None
+        if out is None:
+            out = self._run(func, plan, args, kwargs)
+        kind, attrs, skip = (row.kind, (), ()) if plan.detail is None else plan.detail(row.kind, args, kwargs)
+        self._note(kind, attrs, (*skip, *row.skip), plan.writes, row, args, kwargs, out)
+        return out
+
+    def _run(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
+        if plan.name in _DATA_DEPENDENT:
+            self.assume(f"{plan.name} was taken to select every element")
+            return _DATA_DEPENDENT[plan.name](*args)
+        return func(*args, **kwargs)
+
+    def _note(
+        self, kind: str, attrs: Any, skip: tuple[int, ...], writes: tuple[int, ...], row: Row, args: Any, kwargs: Any, out: Any
+    ) -> None:
+        track = self.tracker
+        mutated = [args[w] for w in writes if w < len(args)] or [kwargs["out"]] if writes else []
+        if mutated and _is_counter(mutated[0]):
+            return  # a batch counter belongs to its norm
+        if row.overwrites:
+            skip = (*skip, 0)
+        ins = [track.id_of(t) for place, a in enumerate(args) if place not in skip for t in tensors_in(a)]
+        ins += [track.id_of(t) for name, a in kwargs.items() if name != "out" for t in tensors_in(a)]
+        if row.scatters:
+            ins = self._stored_first(args, ins)
+        if mutated:
+            outs = [track.written(t) for t in _flat(mutated)]
+        else:
+            outs = [track.fresh(t) for t in tensors_in(out)]
+        if kind == "batchnorm_train":
+            outs += [track.written(t) for t in args[3:5] if isinstance(t, torch.Tensor)]
+        self.record(kind, tuple(ins), tuple(outs), attrs)
+
+    def _stored_first(self, args: Any, ins: list[int]) -> list[int]:
+        """An indexed store reads its values and indices, not the tensor it stores into."""
+        rest = [t for a in args[1:] for t in tensors_in(a)]
+        values = max(rest, key=lambda t: (t.is_floating_point(), t.numel()), default=None)
+        if values is None:
+            return ins[1:]
+        return [self.tracker.id_of(values), *(self.tracker.id_of(t) for t in rest if t is not values)]
+
+    def _view(self, func: Any, row: Row, args: Any, kwargs: Any) -> Any:
+        source = next(iter(tensors_in(args)), None)
+        out = func(*args, **kwargs)
+        if source is None:
+            return out
+        if self.pass_ == "forward" and not self._is_weight(source):
+            before = self.tracker.id_of(source)
+            outs = tuple(self.tracker.viewed(t) for t in tensors_in(out) if self.tracker.shares_storage(t, [source]))
+            if outs:
+                self.record(row.kind, (before,), outs, view=True)
+        return out
+
+    def _is_weight(self, t: torch.Tensor) -> bool:
+        return self.builder.tensors[self.tracker.id_of(t)].role in ("param", "buffer")
+
+    def _alias(self, func: Any, plan: _Plan, row: Row, args: Any, kwargs: Any) -> Any:
+        """reshape, contiguous, to: a copy where the memory has to change, a view or nothing where not."""
+        source = args[0]
+        out = func(*args, **kwargs)
+        if out is source:
+            return out
+        if self.tracker.shares_storage(out, [source]):
+            if self.pass_ == "forward" and not self._is_weight(source):
+                self.record(row.kind, (self.tracker.id_of(source),), (self.tracker.viewed(out),), view=True)
+            return out
+        kind, attrs, _ = plan.detail(row.kind, args, kwargs) if plan.detail else ("copy", (), ())
+        kind = "cast" if out.dtype != source.dtype else "copy"
+        self.record(kind, (self.tracker.id_of(source),), (self.tracker.fresh(out),), attrs)
+        return out
+
+    def _dropout(self, func: Any, args: Any) -> Any:
+        """In evaluation it passes its input on: an op that is a view."""
+        x, p, train = args
+        if train and p > 0:
+            out, mask = torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)
+            self.record("dropout", (self.tracker.id_of(x),), (self.tracker.fresh(out), self.tracker.fresh(mask)))
+            return out
+        self.pass_through(x)
+        return x
+
+    def pass_through(self, x: torch.Tensor) -> None:
+        self.record("dropout_eval", (self.tracker.id_of(x),), (self.tracker.viewed(x),), view=True)
+
+    def _free(self, func: Any, args: Any, kwargs: Any) -> Any:
+        out = func(*args, **kwargs)
+        for t in tensors_in(out):
+            if not self.tracker.is_known(t):
+                self.tracker.register(t, "state")
+        return out
+
+    def _answer(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
+        """A meta tensor has no value. Masks are taken as full, numbers as one; the report lists it."""
+        source = args[0]
+        if not source.is_meta:
+            return func(*args, **kwargs)
+        value: Any = True if plan.name in ("equal", "is_nonzero") or source.dtype == torch.bool else 1
+        value = float(value) if source.is_floating_point() and value is not True else value
+        self.assume(f"the value of a tensor was asked for ({plan.name}) and taken as {value}")
+        return value
+
+    def _unlisted(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
+        """A composite is taken apart; what cannot be is opaque, never zero."""
+        if func not in _INDIVISIBLE:
+            with self:
+                out = func.decompose(*args, **kwargs)
+            if out is not NotImplemented:
+                return out
+            _INDIVISIBLE.add(func)
+        args, kwargs = self.all_meta(args, kwargs)
+        out = func(*args, **kwargs)
+        self._note_unlisted(plan, args, kwargs, out)
+        return out
+
+    def _note_unlisted(self, plan: _Plan, args: Any, kwargs: Any, out: Any) -> None:
+        sources = list(tensors_in(args))
+        results = list(tensors_in(out))
+        if not results:
+            return
+        if not plan.writes and all(self.tracker.shares_storage(t, sources) for t in results):
+            return
+        self._note(plan.name, (), (), plan.writes, Row(kind=plan.name), args, kwargs, out)
+
+    # devices and autocast
+
+    def all_meta(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """Constants that live on the CPU meet meta tensors: they move, as they would to the real device."""
+        found = [*tensors_in(args), *tensors_in(kwargs)]
+        if not found or all(t.is_meta for t in found) or not any(t.is_meta for t in found):
+            return args, kwargs
+        return _mapped(self._moved, args), _mapped(self._moved, kwargs)
+
+    def _moved(self, t: torch.Tensor) -> torch.Tensor:
+        if t.is_meta or t.dim() == 0:
+            return t
+        known = self._on_meta.get(id(t))
+        if known is None:
+            tid = self.tracker.id_of(t)
+            known = self._on_meta[id(t)] = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=_META)
+            self.tracker.adopt(known, tid)
+        return known
+
+    def autocast_args(self, name: str, args: Any) -> Any:
+        if name in LOWER:
+            return _mapped(lambda t: self._cast(t, self.autocast), args)
+        if name in FULL:
+            return _mapped(lambda t: self._cast(t, torch.float32), args)
+        return args
+
+    def _cast(self, t: torch.Tensor, dtype: Any) -> torch.Tensor:
+        """Weights are cast once per run, as torch's autocast cache does."""
+        if t.dtype == dtype or t.dtype not in (torch.float32, torch.bfloat16, torch.float16):
+            return t
+        before = self.tracker.id_of(t)
+        known = self._casts.get((before, dtype))
+        if known is None:
+            known = torch.empty(t.shape, dtype=dtype, device=_META)
+            self.record("cast", (before,), (self.tracker.fresh(known),))
+            if self.builder.tensors[before].role == "param":
+                self._casts[(before, dtype)] = known
+        return known
+
+
+# torch's own lists for CUDA autocast: what runs in the lower type, and what is kept in fp32.
+LOWER = frozenset(
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear matmul mm bmm mv addmm addmv baddbmm "
+    "addbmm prelu scaled_dot_product_attention lstm gru rnn_tanh rnn_relu einsum".split()
+)
+FULL = frozenset(
+    "softmax log_softmax layer_norm group_norm norm cumsum cumprod exp log pow rsqrt acos asin tan cosh sinh erfinv expm1 "
+    "log10 log1p log2 reciprocal softplus sum prod renorm cdist mse_loss l1_loss smooth_l1_loss kl_div nll_loss "
+    "cross_entropy_loss rms_norm cosine_similarity".split()
+)
+_INDIVISIBLE: set[Any] = set()
+
+
+def _nonzero(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty((x.numel(), x.dim()), dtype=torch.int64, device=_META)
+
+
+_DATA_DEPENDENT = {
+    "nonzero": _nonzero,
+    "masked_select": lambda x, mask: torch.empty((x.numel(),), dtype=x.dtype, device=_META),
+}
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from tensors_in(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from tensors_in(item)
+
+
+def _flat(value: Any) -> Tensors:
+    return list(tensors_in(value))
+
+
+def _mapped(change: Any, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return type(value)(_mapped(change, v) for v in value)
+    if isinstance(value, dict):
+        return {k: _mapped(change, v) for k, v in value.items()}
+    return value
+
+
+def _is_counter(t: Any) -> bool:
+    return isinstance(t, torch.Tensor) and t.dim() == 0 and t.dtype == torch.int64

@@ -1,0 +1,185 @@
+"""Calls that stay one op in training, when autograd would otherwise take them apart on meta tensors.
+
+They are met by the dispatcher, above autograd, however they are reached (Python, C++, inside another function), and get
+one forward op and the backward kernels that the OPS table names for it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from rooflens.frontends.backward import derive
+from rooflens.frontends.pytorch import shapes
+from rooflens.frontends.pytorch.recorder import FULL, LOWER, Recorder, tensors_in
+from rooflens.graph.records import Attr
+
+aten = torch.ops.aten
+
+
+class _Whole(torch.autograd.Function):
+    """One op with derived backward. `make` builds the outputs; tensors come last, so that autograd sees them."""
+
+    @staticmethod
+    def forward(ctx: Any, recorder: Recorder, kind: str, attrs: Any, make: Callable[[], Any], *tensors: Any) -> Any:
+        recorder.quiet += 1
+        outs = make()
+        recorder.quiet -= 1
+        ins = tuple(recorder.tracker.id_of(t) for t in tensors)
+        many = outs if isinstance(outs, tuple) else (outs,)
+        tids = tuple(recorder.tracker.fresh(t) for t in many)
+        ctx.place = recorder.record(kind, ins, tids, attrs)
+        ctx.recorder, ctx.inputs = recorder, tensors
+        return outs
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        recorder: Recorder = ctx.recorder
+        op = recorder.builder.ops[ctx.place]
+        given = next(g for g in gradients if g is not None)
+        needs = tuple(ctx.needs_input_grad[4:])
+        tids = derive(recorder.builder, recorder.record, op, recorder.tracker.id_of(given), needs)
+        return (None, None, None, None, *_meta_for(recorder, tids, ctx.inputs))
+
+
+def _meta_for(recorder: Recorder, tids: tuple[int | None, ...], like: Any) -> list[Any]:
+    recorder.quiet += 1
+    found = []
+    for tid, t in zip(tids, like, strict=True):
+        out = None if tid is None else torch.empty(t.shape, dtype=t.dtype, device="meta")
+        if out is not None and tid is not None:
+            recorder.tracker.adopt(out, tid)
+        found.append(out)
+    recorder.quiet -= 1
+    return found
+
+
+def _linear(recorder: Recorder, x: Any, w: Any, b: Any = None) -> Any:
+    if shapes.linear(x, w, b) is None:
+        return aten.linear.default.decompose(x, w, b)
+    tensors = (x, w) if b is None else (x, w, b)
+    return _Whole.apply(recorder, "linear", (), lambda: shapes.linear(x, w, b), *tensors)
+
+
+def _attention(
+    recorder: Recorder, q: Any, k: Any, v: Any, mask: Any = None, p: float = 0.0, causal: bool = False, **kwargs: Any
+) -> Any:
+    if shapes.attention(q, k, v) is None:
+        return aten.scaled_dot_product_attention.default.decompose(q, k, v, mask, p, causal, **kwargs)
+    attrs: tuple[tuple[str, Attr], ...] = (("causal", causal),)
+    tensors = (q, k, v) if mask is None else (q, k, v, mask)
+    return _Whole.apply(recorder, "attention", attrs, lambda: shapes.attention(q, k, v), *tensors)
+
+
+def _dropout(recorder: Recorder, x: Any, p: float, train: bool) -> Any:
+    if not train or p == 0 or not x.is_floating_point():
+        recorder.pass_through(x)
+        return x
+    make = lambda: (torch.empty_like(x), torch.empty_like(x, dtype=torch.bool))  # noqa: E731
+    return _Whole.apply(recorder, "dropout", (), make, x)[0]
+
+
+def _rms_norm(recorder: Recorder, x: Any, shape: Any, w: Any = None, eps: Any = None) -> Any:
+    stats = (*x.shape[: x.dim() - len(shape)], *(1,) * len(shape))
+    make = lambda: (torch.empty_like(x), torch.empty(stats, dtype=torch.float32, device="meta"))  # noqa: E731
+    return _Whole.apply(recorder, "rmsnorm", (), make, *((x,) if w is None else (x, w)))[0]
+
+
+def _recurrent(kind: str) -> Callable[..., Any]:
+    def call(
+        recorder: Recorder, x: Any, state: Any, weights: Any, biased: bool, layers: int, p: float, train: bool,
+        both: bool, batch_first: bool,
+    ) -> Any:  # fmt: skip
+        states = tuple(state) if isinstance(state, list | tuple) else (state,)
+        hidden = states[0].shape[-1]
+        make = lambda: (  # noqa: E731
+            torch.empty((*x.shape[:-1], hidden * (2 if both else 1)), dtype=x.dtype, device="meta"),
+            *(torch.empty_like(s) for s in states),
+        )
+        return _Whole.apply(recorder, kind, (), make, x, *weights, *states)
+
+    return call
+
+
+WHOLE: dict[str, Callable[..., Any]] = {
+    "linear": _linear,
+    "scaled_dot_product_attention": _attention,
+    "dropout": _dropout,
+    "rms_norm": _rms_norm,
+    "lstm.input": _recurrent("lstm"),
+    "gru.input": _recurrent("gru"),
+    "rnn_tanh.input": _recurrent("rnn"),
+    "rnn_relu.input": _recurrent("rnn"),
+}
+# Composites that autocast changes and that must therefore be met above autograd too.
+_CAST_ABOVE = ("conv1d", "conv2d", "conv3d", "matmul", "softmax.int", "log_softmax.int", "layer_norm", "group_norm")
+
+
+@contextmanager
+def whole_calls(recorder: Recorder) -> Iterator[None]:
+    """While recording a training step."""
+    with torch.library._scoped_library("aten", "IMPL") as library:  # type: ignore[attr-defined]
+        for name, rule in WHOLE.items():
+            library.impl(name, _bound(recorder, name, rule), "AutogradMeta")
+        if recorder.autocast is not None:
+            for name in _CAST_ABOVE:
+                library.impl(name, _casting(recorder, name), "AutogradMeta")
+        yield
+
+
+def _bound(recorder: Recorder, name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
+    plain = name.partition(".")[0]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return rule(recorder, *_cast_above(recorder, plain, args), **kwargs)
+
+    return call
+
+
+def _casting(recorder: Recorder, name: str) -> Callable[..., Any]:
+    plain, _, overload = name.partition(".")
+    func = getattr(getattr(aten, plain), overload or "default")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return func.decompose(*_cast_above(recorder, plain, args), **kwargs)
+
+    return call
+
+
+def _cast_above(recorder: Recorder, name: str, args: Any) -> Any:
+    """A cast that autograd sees, so that gradients are cast back."""
+    dtype = recorder.autocast if name in LOWER else torch.float32 if name in FULL else None
+    if recorder.autocast is None or dtype is None:
+        return args
+    floating = (torch.float32, torch.bfloat16, torch.float16)
+
+    def cast(a: Any) -> Any:
+        if isinstance(a, torch.Tensor):
+            return a.to(dtype) if a.dtype in floating and a.dtype != dtype else a
+        return [cast(i) for i in a] if isinstance(a, list | tuple) and any(tensors_in(a)) else a
+
+    return tuple(cast(a) for a in args)
+
+
+@contextmanager
+def fused_multi_head(recorder: Recorder) -> Iterator[None]:
+    """nn.MultiheadAttention asked for its averaged weights takes attention apart: keep it one op, and say so."""
+    original = functional.multi_head_attention_forward
+
+    def call(query: Any, *args: Any, **kwargs: Any) -> Any:
+        wants = kwargs.get("need_weights", True)
+        out, _ = original(query, *args, **{**kwargs, "need_weights": False})
+        if not wants:
+            return out, None
+        recorder.assume("attention counted as one fused op; the averaged weights it also returns are not")
+        key = args[0]
+        batch = (query.shape[1],) if query.dim() == 3 else ()
+        return out, torch.empty((*batch, query.shape[0], key.shape[0]), dtype=query.dtype, device="meta")
+
+    functional.multi_head_attention_forward = call  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        functional.multi_head_attention_forward = original
