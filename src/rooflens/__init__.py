@@ -1,0 +1,24 @@
+"""rooflens: which zone of the roofline each layer of a neural network occupies, on any chip, and what to change."""
+
+from typing import Any
+
+from rooflens.errors import InputError, PartialResult, RooflensError
+from rooflens.version import __version__
+
+# Loaded on first use, so that `import rooflens` and `rooflens --help` cost next to nothing.
+_LAZY = {
+    "analyze": "rooflens.api",
+    "load_chip": "rooflens.hardware.load",
+    "Analysis": "rooflens.analysis",
+    "Hardware": "rooflens.hardware.records",
+    "Graph": "rooflens.graph.records",
+}
+__all__ = ["InputError", "PartialResult", "RooflensError", "__version__", *_LAZY]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'rooflens' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)

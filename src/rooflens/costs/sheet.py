@@ -6,6 +6,7 @@ nothing. What caches or re-reads change is the mapping's business.
 
 from dataclasses import dataclass
 
+from rooflens.costs.weights import STORED_WHOLE, WeightStore
 from rooflens.graph.records import BITS, FLOATS, STORED_ROLES, Coverage, Graph, Op, Tensor, region, stored_bytes
 from rooflens.ops.spec import OpSpec
 from rooflens.ops.table import OPS
@@ -49,17 +50,17 @@ def flop(macs: int, alu: int, special: int) -> int:
     return 2 * macs + alu + special
 
 
-def cost_sheet(graph: Graph, tf32: bool = False) -> CostSheet:
+def cost_sheet(graph: Graph, tf32: bool = False, weights: WeightStore = STORED_WHOLE) -> CostSheet:
     """`tf32`: matrix work on fp32 tensors runs at the tf32 rate, as torch does when its switches allow it."""
     tensors = graph.tensors
-    rows = tuple(_cost(op, tensors, tf32) for op in graph.ops)
+    rows = tuple(_cost(op, tensors, tf32, weights) for op in graph.ops)
     return CostSheet(graph=graph, rows=rows, coverage=_coverage(graph, rows))
 
 
 _VIEW = OpCost(0, 0, 0, 0, 0, 0, "fp32", "vector")
 
 
-def _cost(op: Op, tensors: tuple[Tensor, ...], tf32: bool) -> OpCost:
+def _cost(op: Op, tensors: tuple[Tensor, ...], tf32: bool, weights: WeightStore) -> OpCost:
     if op.view:
         return _VIEW
     ins, outs = [tensors[i] for i in op.inputs], [tensors[o] for o in op.outputs]
@@ -70,6 +71,8 @@ def _cost(op: Op, tensors: tuple[Tensor, ...], tf32: bool) -> OpCost:
         return OpCost(0, 0, 0, read, written, params, dtype, "vector", True)
     if tf32 and dtype == "fp32" and spec.unit == "matrix":
         dtype = "tf32"
+    if weights is not STORED_WHOLE and spec.unit == "matrix":
+        params = _compressed(ins, weights)
     macs, alu, special = spec.work(op, ins, outs)
     return OpCost(macs, alu, special, read, written, params, dtype, spec.unit)
 
@@ -92,6 +95,12 @@ def _bytes(spec: OpSpec | None, ins: list[Tensor], outs: list[Tensor]) -> tuple[
         else:
             read += size
     return read, params, _written(spec, ins, outs)
+
+
+def _compressed(ins: list[Tensor], weights: WeightStore) -> int:
+    """Weight matrices as they are stored; biases are left whole."""
+    distinct = {region(t): t for t in ins if t.role in STORED_ROLES}
+    return sum(weights.bytes(t) if len(t.shape) > 1 else t.bytes for t in distinct.values())
 
 
 def _written(spec: OpSpec | None, ins: list[Tensor], outs: list[Tensor]) -> int:

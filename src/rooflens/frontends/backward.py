@@ -7,12 +7,62 @@ said by the `backward` rules of the OPS table.
 from collections.abc import Callable
 from math import prod
 
+from rooflens.errors import ModelError
 from rooflens.graph.build import GraphBuilder
 from rooflens.graph.records import Attr, Op
 from rooflens.ops.spec import Grad, OpSpec
 from rooflens.ops.table import OPS
 
 Record = Callable[[str, tuple[int, ...], tuple[int, ...], tuple[tuple[str, Attr], ...]], object]
+ASSUMPTION = "backward starts from one given gradient per output; the loss itself is not counted"
+
+
+def record_backward(builder: GraphBuilder, output: int) -> list[tuple[int, int]]:
+    """The backward pass of all ops so far, from one given gradient of `output`: parameters with their gradients.
+
+    Inputs of the graph get none, and an op that only they reach has no backward.
+    """
+    forward = tuple(builder.ops)
+    needing = _needing(builder, forward)
+    if output not in needing:
+        raise ModelError("--mode training needs a model with trainable parameters and a floating output")
+    t = builder.tensors[output]
+    found = {output: builder.tensor(t.shape, t.dtype, "input", name="grad_output0")}
+    for op in reversed(forward):
+        if op.outputs[0] in found and any(i in needing for i in op.inputs):
+            _through(builder, op, found, needing)
+    return [(t.id, found[t.id]) for t in builder.tensors if t.trainable and t.id in found]
+
+
+def _needing(builder: GraphBuilder, forward: tuple[Op, ...]) -> set[int]:
+    """Parameters, and all that depends on one."""
+    needing = {t.id for t in builder.tensors if t.trainable}
+    for op in forward:
+        if any(i in needing for i in op.inputs):
+            needing.update(op.outputs)
+    return needing
+
+
+def _through(builder: GraphBuilder, op: Op, found: dict[int, int], needing: set[int]) -> None:
+    """One op's backward kernels. Where a tensor has several readers, their gradients are added as they arrive."""
+    record = _recorder(builder, op.id, op.module)
+    gradients = derive(builder, record, op, found[op.outputs[0]], tuple(i in needing for i in op.inputs))
+    for i, gradient in zip(op.inputs, gradients, strict=True):
+        if gradient is None:
+            continue
+        if i in found:
+            t = builder.tensors[i]
+            total = builder.tensor(t.shape, t.dtype)
+            record("add", (found[i], gradient), (total,), ())
+            gradient = total
+        found[i] = gradient
+
+
+def _recorder(builder: GraphBuilder, label: str, module: str) -> Record:
+    def record(kind: str, ins: tuple[int, ...], outs: tuple[int, ...], attrs: tuple[tuple[str, Attr], ...]) -> None:
+        builder.op(kind, ins, outs, label=label, module=module, pass_="backward", attrs=attrs)
+
+    return record
 
 
 def derive(
@@ -47,7 +97,7 @@ def _kernel(
     if len(rule.writes) > 1:
         attrs = (*attrs, ("mask", tuple(int(i in targets) for i in range(len(rule.writes)))))
     whole = builder.tensors[gradient].shape
-    broadcast = OPS[rule.kind].family == "pointwise"
+    broadcast = OPS[op.kind].family == "pointwise"  # its gradient has the shape of its output, to be summed below
     outs: dict[int, int] = {}
     for t in targets:
         like = builder.tensors[op.inputs[t]]

@@ -167,7 +167,7 @@ def _leaves(document: dict[str, Any], faults: list[str]) -> list[tuple[str, Any]
     def walk(prefix: str, table: dict[str, Any], depth: int) -> None:
         for name, item in table.items():
             key = f"{prefix}{name}"
-            if isinstance(item, dict) and not ({"value", "unpublished"} & item.keys()) and depth < 3:
+            if isinstance(item, dict) and not ({"value", "unpublished", "absent"} & item.keys()) and depth < 3:
                 walk(f"{key}.", item, depth + 1)
             else:
                 found.append((key, item))
@@ -184,12 +184,13 @@ def _leaves(document: dict[str, Any], faults: list[str]) -> list[tuple[str, Any]
 
 def _fact(key: str, raw: Any, sources: dict[str, Any], default_source: str) -> Fact:
     if isinstance(raw, dict):
-        unknown = raw.keys() - {"value", "source", "unpublished"}
+        unknown = raw.keys() - {"value", "source", "unpublished", "absent"}
         if unknown:
-            raise HardwareError(f"{key}: unknown field {sorted(unknown)[0]}: a value has value and source, or unpublished")
-        if "unpublished" in raw:
-            dimension_of(key)
-            return Fact(key=key, value=None, source=str(raw["unpublished"]))
+            raise HardwareError(f"{key}: unknown field {sorted(unknown)[0]}: use value and source, or unpublished, or absent")
+        for word in ("unpublished", "absent"):
+            if word in raw:
+                dimension_of(key)
+                return Fact(key=key, value=None, source=str(raw[word]), absent=word == "absent")
         source = str(raw.get("source", default_source))
         return Fact(key=key, value=_number(key, raw["value"]), source=str(sources.get(source, source)))
     return Fact(key=key, value=_number(key, raw), source=default_source)

@@ -7,7 +7,7 @@ sweep all change a chip in the same way. The typed views below are derived once,
 from dataclasses import dataclass, field, replace
 
 from rooflens import units
-from rooflens.errors import HardwareError, nearest
+from rooflens.errors import HardwareError, SyntaxFault, nearest
 
 KINDS = ("gpu", "systolic", "tile", "cpu", "line-buffer")
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4", "int4")
@@ -53,11 +53,13 @@ ZERO_ALLOWED = ("power.idle", "launch.eager", "launch.graph", "cost.hour")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One value of a chip in SI units; `value` is None where the vendor publishes none, and `source` then says why."""
+    """One value of a chip in SI units; `value` is None where the vendor publishes none or the chip has no such unit
+    (`absent`), and `source` then says why."""
 
     key: str
     value: float | None
     source: str
+    absent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,11 @@ class Hardware:
 
     def peak(self, dtype: str, unit: str) -> float | None:
         return next((p.flop_per_s for p in self.peaks if (p.dtype, p.unit) == (dtype, unit)), None)
+
+    def has(self, dtype: str, unit: str) -> bool:
+        """Is there such a unit at all, published or not?"""
+        found = self.fact(f"peak.{dtype}.{unit}")
+        return found is not None and not found.absent
 
     def ridge(self, dtype: str, unit: str) -> float | None:
         """FLOP/byte where that unit's roof meets the slope of the off-chip memory."""
@@ -170,7 +177,7 @@ def checked_value(key: str, raw: str | int | float) -> float:
     dimension = dimension_of(key)
     try:
         value = units.parse_as(raw, dimension)
-    except (units.SyntaxFault, OverflowError) as error:
+    except (SyntaxFault, OverflowError) as error:
         raise HardwareError(f"{key}: {error}") from None
     if value < 0 or (value == 0 and key not in ZERO_ALLOWED):
         raise HardwareError(f"{key}: {raw} must be above 0: {units.EXAMPLES[dimension]}")

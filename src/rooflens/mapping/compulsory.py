@@ -41,17 +41,18 @@ class Mapping:
     dram_bytes: tuple[int, ...]  # one per group
 
 
-def map_compulsory(partition: Partition, hardware: Hardware, dtype: str) -> Mapping:
-    """`dtype` is the one asked for: the chip must have it, while helper ops may fall back to what the chip has."""
+def map_compulsory(partition: Partition, hardware: Hardware, dtype: str, sparse: bool = False) -> Mapping:
+    """`dtype` is the one asked for: the chip must have it, while helper ops may fall back to what the chip has. `sparse`:
+    matrix work with weights runs at the 2:4 rate where the chip has one."""
     check_dtype(hardware, dtype)
     rows = partition.sheet.rows
-    known: dict[tuple[str, str], Ceiling] = {}
+    known: dict[tuple[str, str, bool], Ceiling] = {}
     ceilings: list[Ceiling] = []
     for group in partition.groups:
         row = rows[group.ops[0]]
-        key = (row.dtype, row.unit)
+        key = (row.dtype, row.unit, sparse and row.param_bytes > 0)
         if key not in known:
-            known[key] = ceiling(hardware, row.dtype, row.unit, dtype)
+            known[key] = _sparse(hardware, ceiling(hardware, row.dtype, row.unit, dtype), key[2])
         ceilings.append(known[key])
     return Mapping(
         partition=partition,
@@ -83,9 +84,14 @@ def ceiling(hardware: Hardware, dtype: str, unit: str, asked: str) -> Ceiling:
     listed = {p.dtype for p in hardware.peaks}
     if dtype not in listed:
         dtype = "fp32" if "fp32" in listed else compute_type(asked)
-    if unit == "matrix" and (hardware.fact(f"peak.{dtype}.matrix") is not None):
+    if unit == "matrix" and hardware.has(dtype, "matrix"):
         return Ceiling("matrix", dtype, hardware.peak(dtype, "matrix"))
     return _vector(hardware, dtype)
+
+
+def _sparse(hardware: Hardware, dense: Ceiling, sparse: bool) -> Ceiling:
+    rate = hardware.value(f"peak.{dense.dtype}.matrix_sparse") if sparse and dense.unit == "matrix" else None
+    return dense if rate is None else Ceiling("matrix", dense.dtype, rate)
 
 
 def _vector(hardware: Hardware, dtype: str) -> Ceiling:

@@ -36,39 +36,62 @@ def _matmul(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     return Work(prod(outs[0].shape) * ins[0].shape[-1])
 
 
+def _addmm(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Inputs are what is added, then the two factors; the second may be a vector."""
+    first, second = ins[1:3]
+    columns = second.shape[-1] if len(second.shape) > 1 else 1
+    return Work(prod(first.shape) * columns, numel(outs[0]))
+
+
+def _grouped_mm(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Rows [t, k] meet the matrix [g, k, n] of their group; where both are flat it is the sum that is split."""
+    flat = len(ins[0].shape) == len(ins[1].shape) == 2
+    groups = outs[0].shape[0] if flat else 1
+    return Work(prod(outs[0].shape) * ins[0].shape[-1] // max(1, groups))
+
+
 def _bilinear(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     n, weight = prod(outs[0].shape), ins[2]
     return Work(n * (prod(weight.shape[1:]) + weight.shape[-1]), n if len(ins) > 3 else 0)
 
 
-def _scores(ins: list[Tensor]) -> tuple[int, int, int]:
-    """Score elements, head size of q and k, head size of v."""
-    q, k, v = ins[:3]
-    return prod(q.shape[:-1]) * k.shape[-2], q.shape[-1], v.shape[-1]
+def _scores(out: Tensor, q: Tensor, k: Tensor, v: Tensor) -> tuple[int, int, int]:
+    """Score elements, head size of q and k, head size of v. Rows are the output's: q may be broadcast over the batch."""
+    return prod(out.shape[:-1]) * k.shape[-2], q.shape[-1], v.shape[-1]
 
 
 def _attention(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
-    scores, d, dv = _scores(ins)
+    scores, d, dv = _scores(outs[0], *ins[:3])
     return Work(scores * (d + dv), scores * (7 if len(ins) > 3 else 6))
 
 
 def _attention_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     """Inputs are gradient, q, k, v, …; scores are computed again, then dv, dp, dq and dk: five products, two of v's
     size. Per score: softmax 5 and scale 1 again, then product, row sum, subtraction and product."""
-    scores, d, dv = _scores(ins[1:4])
+    scores, d, dv = _scores(*ins[:4])
     return Work(scores * (3 * d + 2 * dv), scores * 10)
 
 
+def _weights(op: Op, ins: list[Tensor]) -> list[Tensor]:
+    """`weights` (first place, count) says which inputs they are; without it they are the stored ones."""
+    span = op.attr("weights")
+    if isinstance(span, tuple):
+        return ins[span[0] : span[0] + span[1]]
+    return [t for t in ins[1:] if t.role in ("param", "buffer")]
+
+
 def _recurrent(gates: int, alu: int, special: int) -> WorkRule:
-    """x [steps, batch, features] in either order, then the weights: each weight matrix is used once per step."""
+    """x [steps, batch, features] in either order: each weight matrix is used once per step. A projection of the
+    hidden state has fewer rows than the gates, and no gates of its own."""
 
     def rule(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
-        rows = prod(ins[0].shape[:-1])
-        weights = [t for t in ins[1:] if t.role in ("param", "buffer")]
-        matrices = sum(numel(t) for t in weights if len(t.shape) == 2)
+        rows, weights = prod(ins[0].shape[:-1]), _weights(op, ins)
+        matrices = [t for t in weights if len(t.shape) == 2]
         biases = sum(numel(t) for t in weights if len(t.shape) == 1)
-        hidden = sum(t.shape[0] for t in weights if len(t.shape) == 2) // (2 * gates)
-        return Work(rows * matrices, rows * (biases + alu * hidden), rows * special * hidden)
+        gated = [t.shape[0] for t in matrices if t.shape[0] == matrices[0].shape[0]]
+        hidden = sum(gated) // (2 * gates)
+        macs = rows * sum(numel(t) for t in matrices)
+        return Work(macs, rows * (biases + alu * hidden), rows * special * hidden)
 
     return rule
 
@@ -118,15 +141,19 @@ ROWS = (
          backward=(grad("matmul", "g i1", "d0"), grad("matmul", "gT i0", "d1"), grad("sum", "g", "d2"))),
     _row("matmul", "m x n x k macs per batch", _matmul,
          Example(inputs=((4, 2, 5), (4, 5, 3)), outputs=((4, 2, 3),), macs=120, flops=240, bytes=4 * (40 + 60 + 24))),
-    _row("addmm", "m x n x k macs, + 1 alu per output", _linear,
-         Example(inputs=((2, 5), (5, 3), (3,)), outputs=((2, 3),), macs=30, flops=66, bytes=4 * (10 + 15 + 3 + 6))),
+    _row("addmm", "m x n x k macs, + 1 alu per output", _addmm,
+         Example(inputs=((3,), (2, 5), (5, 3)), outputs=((2, 3),), macs=30, flops=66, bytes=4 * (3 + 10 + 15 + 6))),
+    # 6 rows of 5, spread over 4 groups, each times its group's 5x3
+    _row("grouped_mm", "rows x k x n macs", _grouped_mm,
+         Example(inputs=((6, 5), (4, 5, 3), (4,)), outputs=((6, 3),), macs=90, flops=180,
+                 bytes=4 * (30 + 60 + 4 + 18))),
     _row("bilinear", "out x (in1 x in2 + in2) macs per row", _bilinear,
          Example(inputs=((2, 3), (2, 4)), params=((5, 3, 4),), outputs=((2, 5),), macs=10 * 16, flops=320,
                  bytes=4 * (6 + 8 + 60 + 10))),
     _row("attention", "scores x (dq + dv) macs, + 6 alu a score (7 with a mask)", _attention,
          Example(inputs=((1, 2, 3, 4),) * 3, outputs=((1, 2, 3, 4),), macs=2 * 9 * 8, flops=2 * 144 + 6 * 18,
                  bytes=4 * 24 * 4), role="attention",
-         backward=(grad("attention_backward", "g i0 i1 i2 y", "d0 d1 d2"),)),
+         backward=(grad("attention_backward", "g i0 i1 i2 i3 y", "d0 d1 d2 d3"),)),
     _row("attention_backward", "scores x (3 dq + 2 dv) macs, + 10 alu a score", _attention_backward,
          Example(inputs=((1, 2, 3, 4),) * 5, outputs=((1, 2, 3, 4),) * 3, macs=18 * 20, flops=2 * 360 + 180,
                  bytes=4 * 24 * 8), role="attention"),

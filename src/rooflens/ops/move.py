@@ -1,7 +1,9 @@
 """Ops that move data, look it up or make it: copies, casts, joins, gathers, resizes, fills; views, which do not even
 move; and the optimizer's update of each parameter."""
 
-from rooflens.ops.spec import Example, Grad, OpSpec, WorkRule, grad, nothing, per_output, spelled
+from math import prod
+
+from rooflens.ops.spec import Example, Grad, OpSpec, Work, WorkRule, grad, nothing, per_input, per_output, spelled
 
 _X = (2, 3, 4)
 
@@ -56,6 +58,9 @@ ROWS = (
     _move("cast"),
     _move("concat", reads=1, backward=(grad("identity", "g", "d*"),)),
     _move("pad"),
+    # what was copied into the padding is added back
+    OpSpec(kind="pad_backward", family="move", unit="vector", role="move", formula="1 alu per gradient element",
+           work=per_input(1), example=Example(inputs=((4, 8),), outputs=((4, 6),), flops=32, bytes=4 * (32 + 24))),
     _move("roll"),
     _move("repeat"),
     _move("resize_nearest"),
@@ -63,6 +68,8 @@ ROWS = (
     _move("resize_bicubic", alu=35),  # five blends of four taps: 4 products and 3 additions each
     _move("resize_backward", alu=9),
     _move("grid_sample", alu=13, reads=2),  # coordinates to pixels 4, three blends 9
+    # coordinates 4, then per neighbour: scatter a product (2), and product and sum for each coordinate (4)
+    _move("grid_sample_backward", alu=28, reads=3),
     _move("one_hot"),
     _move("tri"),
     OpSpec(kind="fill", family="move", unit="vector", role="move", formula="0", work=nothing,
@@ -71,9 +78,16 @@ ROWS = (
            example=Example(inputs=(), outputs=(_X,), bytes=96)),
     _lookup("embedding", (grad("embedding_backward", "g i1", "d0"),)),
     _lookup("gather"),
+    # 2 rows of 4 added into a copy of 10 rows
+    OpSpec(kind="scatter_reduce", family="move", unit="vector", role="move", formula="1 alu per added element",
+           work=lambda op, ins, outs: Work(0, prod(ins[-1].shape)),
+           example=Example(inputs=((10, 4), (2,), (2, 4)), outputs=((10, 4),), flops=8, bytes=4 * (40 + 2 + 8 + 40))),
     _store("scatter"),
     _store("scatter_add", alu=1),
-    _move("embedding_backward", reads=1),
+    # a gradient of 2 rows of 4, added into 10 rows
+    OpSpec(kind="embedding_backward", family="move", unit="vector", role="move", formula="1 alu per gradient element",
+           work=per_input(1),
+           example=Example(inputs=((2, 4), (2,)), outputs=((10, 4),), flops=8, bytes=4 * (8 + 2 + 40))),
     *(_view(kind) for kind in VIEW_KINDS),
     # decay 1, moments 3 + 4, bias-corrected denominator (sqrt, division) + 1, step (division) + 2
     _update("adamw_step", 11, 3, tensors=4, written=3),

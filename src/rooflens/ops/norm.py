@@ -39,6 +39,7 @@ ROWS = (
     _row("softmax", 5, (_X,), (), (grad("softmax_backward", "g y", "d0"),)),
     _row("log_softmax", 5, (_X,), (), (grad("log_softmax_backward", "g y", "d0"),)),
     _row("local_response_norm", 8, (_X,)),
+    _row("weight_norm", 3, (_X, (2,))),  # square, sum, product with g / norm
     # backward, per element: normalise again 2, two sums 3, mix and scale 4; layer-like norms also scale the gradient
     # and sum it for weight and bias: 4 more; rmsnorm has one sum and no bias
     _row("batchnorm_backward", 9, _G2, ((3,),) * 3),
@@ -47,4 +48,5 @@ ROWS = (
     _row("rmsnorm_backward", 9, _G2, ((4,),)),
     _row("softmax_backward", 4, _G2),  # product, sum, subtraction, product
     _row("log_softmax_backward", 4, _G2),  # exp, sum, product, subtraction
+    _row("weight_norm_backward", 5, (*_G2, (2,))),  # product and sum for g; scale, product, subtraction for v
 )  # fmt: skip

@@ -76,6 +76,13 @@ ROWS = (
     pointwise("addcmul", 2, reads=3),
     pointwise("addcdiv", 1, 1, reads=3),
     pointwise("complex_mul", 6, reads=2),  # 4 products, 2 additions
+    pointwise("xlogy", 1, 1, reads=2),
+    pointwise("logaddexp", 3, 2, reads=2),  # maximum, difference, exp, log, addition
+    pointwise("logit", 1, 2),  # 1 - x, division, log
+    pointwise("hypot", 3, 1, reads=2),  # two squares, addition, root
+    pointwise("polar", 2, 2, reads=2),  # sin, cos, a product each
+    pointwise("cross", 3, reads=2),  # two products, a subtraction
+    pointwise("fake_quantize", 7),  # scale, shift, round, clamp 2, shift back, scale back
     _by_attribute("pow", "n-1 alu for small whole n, else 1 special, per output element", _pow, 1, 1),
     # activations
     pointwise("relu", 1, backward=_saved_output("relu_backward")),
@@ -110,6 +117,7 @@ ROWS = (
     pointwise("hardsigmoid_backward", 3, reads=2),
     pointwise("softplus_backward", 2, 2, reads=2),
     pointwise("logsigmoid_backward", 4, 2, reads=2),
+    pointwise("logit_backward", 2, 1, reads=2),  # g / (x (1 - x))
     pointwise("mish_backward", 6, 4, reads=2),
     pointwise("glu_backward", 7, 2, reads=2),
     _by_attribute("gelu_backward", "8 alu + 2 special (erf) or 16 alu + 1 special (tanh) per element", _gelu_backward, 2, 10),

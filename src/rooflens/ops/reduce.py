@@ -48,6 +48,23 @@ def _sort(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     return Work(0, n * max(1, (row - 1).bit_length()))
 
 
+def _search(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Halving: log2 of the boundaries + 1 comparisons for each value."""
+    boundaries = min((t.shape[-1] for t in ins if t.shape and t.shape != outs[0].shape), default=outs[0].shape[-1])
+    return Work(0, prod(outs[0].shape) * boundaries.bit_length())
+
+
+def _distance(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Subtract, square and add per feature of each pair, then a root."""
+    pairs = prod(outs[0].shape)
+    return Work(0, 3 * pairs * ins[0].shape[-1], pairs)
+
+
+def _bag(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """One addition per element of each row that is looked up; the table comes first, then the indices."""
+    return Work(0, prod(ins[1].shape) * ins[0].shape[-1])
+
+
 def _row(
     kind: str, formula: str, work: WorkRule, example: Example, role: str = "reduction", backward: tuple[Grad, ...] = ()
 ) -> OpSpec:
@@ -91,6 +108,19 @@ ROWS = (
          Example(inputs=((2, 3, 4),), outputs=((2, 3, 4),), flops=24, bytes=4 * 48)),
     _row("sort", "log2(row) alu per input element", _sort,
          Example(inputs=((3, 4),), outputs=((3, 4),), flops=24, bytes=4 * 24)),
+    _row("logcumsumexp", "3 alu + 2 special per input element", per_input(3, 2),
+         Example(inputs=((2, 3, 4),), outputs=((2, 3, 4),), flops=24 * 5, bytes=4 * 48)),
+    # 3 values among 7 boundaries: 3 comparisons each
+    _row("search", "log2(boundaries + 1) alu per value", _search,
+         Example(inputs=((7,), (2, 3)), outputs=((2, 3),), flops=18, bytes=4 * 19)),
+    _row("histogram", "1 alu per input element", per_input(1), Example(inputs=((24,),), outputs=((5,),), flops=24, bytes=116)),
+    _row("fold", "1 alu per input element", per_input(1),  # overlapping patches added up
+         Example(inputs=((2, 3, 4),), outputs=((2, 3, 4),), flops=24, bytes=4 * 48)),
+    # 2 x 5 pairs of 4 features
+    _row("distance", "3 alu per feature + 1 special, per pair", _distance,
+         Example(inputs=((2, 4), (5, 4)), outputs=((2, 5),), flops=10 * 13, bytes=4 * (8 + 20 + 10))),
+    _row("embedding_bag", "1 alu per element looked up", _bag,
+         Example(inputs=((10, 4), (3, 2)), outputs=((3, 4),), flops=24, bytes=4 * (40 + 6 + 12))),
     # cross entropy after log_softmax: one pick a row
     _row("nll_loss", "1 alu per row", per_output(1), Example(inputs=((3, 4),), outputs=((3,),), flops=3, bytes=4 * 15)),
     _row("nll_loss_backward", "1 alu per element", per_output(1),
@@ -99,6 +129,11 @@ ROWS = (
          Example(inputs=((2, 3, 4),) * 2, outputs=((1,),), flops=72, bytes=4 * 49)),
     _row("bce_loss", "4 alu + 2 special per input element", per_input(4, 2),
          Example(inputs=((2, 3, 4),) * 2, outputs=((1,),), flops=144, bytes=4 * 49)),
+    _row("mse_loss_backward", "2 alu per output element", per_output(2),
+         Example(inputs=((1,), (2, 3, 4), (2, 3, 4)), outputs=((2, 3, 4),), flops=48, bytes=4 * 73)),
+    # g (x - t) / (x (1 - x))
+    _row("bce_loss_backward", "4 alu + 1 special per output element", per_output(4, 1),
+         Example(inputs=((1,), (2, 3, 4), (2, 3, 4)), outputs=((2, 3, 4),), flops=120, bytes=4 * 73)),
     _row("fft", "5 log2(row) alu per input element", lambda op, ins, outs: Work(0, 5 * _sort(op, ins, outs).alu),
          Example(inputs=((3, 4),), outputs=((3, 4),), flops=5 * 24, bytes=4 * 24)),
 )  # fmt: skip

@@ -45,6 +45,11 @@ def unary(x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor | None:
     return like(x) if x.is_floating_point() else None
 
 
+def clamp(x: torch.Tensor, *bounds: Any, **kwargs: Any) -> torch.Tensor | None:
+    tensors = any(isinstance(b, torch.Tensor) for b in (*bounds, *kwargs.values()))
+    return None if tensors else unary(x)
+
+
 def binary(x: Any, y: Any, *args: Any, **kwargs: Any) -> torch.Tensor | None:
     """Equal types; one operand has the whole shape and is contiguous, or both agree in everything."""
     if isinstance(y, int | float):
@@ -69,14 +74,20 @@ def _broadcast(a: Shape, b: Shape) -> Shape | None:
 
 
 def in_place(x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor | None:
-    other = args[0] if args else None
-    return None if isinstance(other, torch.Tensor) and other.shape != x.shape else x
+    """Numbers, and tensors of the very shape and type; a tensor of overlapping elements is torch's to refuse."""
+    others = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
+    fits = all(o.shape == x.shape and o.dtype == x.dtype for o in others)
+    return x if fits and x.is_floating_point() and (x.is_contiguous() or _dense(x)) else None
+
+
+def _is_vector(b: torch.Tensor | None, size: int, dtype: torch.dtype) -> bool:
+    return b is None or (tuple(b.shape) == (size,) and b.dtype == dtype)
 
 
 def linear(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None = None) -> torch.Tensor | None:
     if w.dim() != 2 or x.dim() < 1 or x.shape[-1] != w.shape[1] or x.dtype != w.dtype:
         return None
-    return _new(x, (*x.shape[:-1], w.shape[0]))
+    return _new(x, (*x.shape[:-1], w.shape[0])) if _is_vector(b, w.shape[0], x.dtype) else None
 
 
 def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor | None:
@@ -86,7 +97,7 @@ def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor | None:
 
 
 def addmm(c: torch.Tensor, a: torch.Tensor, b: torch.Tensor, **kwargs: Any) -> torch.Tensor | None:
-    return mm(a, b) if c.dtype == a.dtype and c.shape[-1] == b.shape[-1] else None
+    return mm(a, b) if b.dim() == 2 and _is_vector(c, b.shape[1], a.dtype) else None
 
 
 def bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor | None:
@@ -106,12 +117,31 @@ def attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any = None, p: float = 0.0, causal: bool = False, **kwargs: Any
 ) -> torch.Tensor | None:
     """Laid out as flash kernels leave it, [batch, step, head, dim] in memory, so that joining heads is a view."""
-    if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2] or q.dim() != k.dim() or q.dtype != k.dtype:
+    batch = _attended(q, k, v, bool(kwargs.get("enable_gqa", False)))
+    if batch is None or not _masks(mask, (*batch, q.shape[-2], k.shape[-2])):
         return None
     if q.dim() != 4:
-        return _new(q, (*q.shape[:-1], v.shape[-1]))
-    batch, heads, steps, _ = q.shape
-    return _new(q, (batch, steps, heads, v.shape[-1])).transpose(1, 2)
+        return _new(q, (*batch, q.shape[-2], v.shape[-1]))
+    return _new(q, (batch[0], q.shape[-2], batch[1], v.shape[-1])).transpose(1, 2)
+
+
+def _attended(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, grouped: bool) -> Shape | None:
+    """The batch axes of the result; with grouped queries several heads of q share one of k and v."""
+    n = q.dim()
+    if n < 2 or k.dim() != n or v.dim() != n or len({q.dtype, k.dtype, v.dtype}) > 1:
+        return None
+    if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+        return None
+    if grouped and n > 2:
+        shared = k.shape[-3] > 0 and k.shape[-3] == v.shape[-3] and q.shape[-3] % k.shape[-3] == 0
+        rest = _broadcast(_broadcast(q.shape[:-3], k.shape[:-3]) or (), v.shape[:-3])
+        return (*rest, q.shape[-3]) if shared and rest is not None else None
+    both = _broadcast(q.shape[:-2], k.shape[:-2])
+    return None if both is None else _broadcast(both, v.shape[:-2])
+
+
+def _masks(mask: Any, scores: Shape) -> bool:
+    return mask is None or _broadcast(mask.shape, scores) == scores
 
 
 def _tuple(value: Any, n: int) -> Shape:
@@ -133,7 +163,9 @@ def conv(
     x: torch.Tensor, w: torch.Tensor, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> torch.Tensor | None:
     size = _conv_size(x, w, stride, padding, dilation)
-    if size is None or x.shape[1] != w.shape[1] * groups or x.dtype != w.dtype:
+    if size is None or x.shape[1] != w.shape[1] * groups or x.dtype != w.dtype or w.shape[0] % groups:
+        return None
+    if not _is_vector(b, w.shape[0], x.dtype):
         return None
     return _conv_like(x, w, (x.shape[0], w.shape[0], *size))
 
@@ -165,15 +197,21 @@ def convolution_backward(
     return tuple(_new(x, shape) if wanted else None for shape, wanted in zip(shapes, mask, strict=True))
 
 
-def batch_norm(x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor | None:
-    return like(x)
+def _per_channel(x: torch.Tensor, vectors: Any) -> bool:
+    return x.dim() > 1 and all(v is None or tuple(v.shape) == (x.shape[1],) for v in vectors)
+
+
+def batch_norm(
+    x: torch.Tensor, w: Any, b: Any, mean: Any, var: Any, train: bool, *args: Any
+) -> torch.Tensor | None:
+    return like(x) if _per_channel(x, (w, b, mean, var)) else None
 
 
 def native_batch_norm(
     x: torch.Tensor, w: Any, b: Any, mean: Any, var: Any, train: bool, *args: Any
 ) -> tuple[torch.Tensor, ...] | None:
     out = like(x)
-    if out is None or not train or x.dtype in (torch.bfloat16, torch.float16):
+    if out is None or not train or x.dtype in (torch.bfloat16, torch.float16) or not _per_channel(x, (w, b, mean, var)):
         return None
     return out, _new(x, (x.shape[1],)), _new(x, (x.shape[1],))
 
@@ -193,12 +231,27 @@ def native_batch_norm_backward(
     return _norm_backward(g, x, w, mask, (x.shape[1],))
 
 
-def layer_norm(x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor | None:
-    return _empty(x.shape, dtype=x.dtype, device=_META) if x.is_contiguous() else None
+def _normalised(x: torch.Tensor, shape: Any, vectors: Any) -> bool:
+    wanted = tuple(shape)
+    fits = len(wanted) > 0 and tuple(x.shape[-len(wanted) :]) == wanted
+    return fits and all(v is None or (tuple(v.shape) == wanted and v.dtype == x.dtype) for v in vectors)
+
+
+def layer_norm(x: torch.Tensor, shape: Any, w: Any = None, b: Any = None, *args: Any) -> torch.Tensor | None:
+    vectors = (w, b) if isinstance(b, torch.Tensor) else (w,)  # rms_norm has its epsilon there
+    if not x.is_contiguous() or not _normalised(x, shape, vectors):
+        return None
+    return _empty(x.shape, dtype=x.dtype, device=_META)
+
+
+def group_norm(x: torch.Tensor, groups: int, w: Any = None, b: Any = None, *args: Any) -> torch.Tensor | None:
+    if x.dim() < 2 or groups < 1 or x.shape[1] % groups or not x.is_contiguous() or not _per_channel(x, (w, b)):
+        return None
+    return _empty(x.shape, dtype=x.dtype, device=_META)
 
 
 def native_layer_norm(x: torch.Tensor, shape: Any, w: Any, b: Any, eps: float) -> tuple[torch.Tensor, ...] | None:
-    if not x.is_contiguous() or x.dtype != torch.float32:
+    if not x.is_contiguous() or x.dtype != torch.float32 or not _normalised(x, shape, (w, b)):
         return None
     stats = (*x.shape[: x.dim() - len(shape)], *(1,) * len(shape))
     return _new(x, x.shape), _new(x, stats), _new(x, stats)
@@ -211,9 +264,10 @@ def native_layer_norm_backward(
 
 
 def softmax(x: torch.Tensor, dim: int, dtype: Any = None) -> torch.Tensor | None:
-    if dtype in (None, False, x.dtype):
-        return _empty(x.shape, dtype=x.dtype, device=_META) if x.is_contiguous() else None
-    return _empty(x.shape, dtype=dtype, device=_META) if isinstance(dtype, torch.dtype) and x.is_contiguous() else None
+    """The third argument is a type, or for `_softmax` whether to leave half precision: that is torch's to answer."""
+    if not x.is_contiguous() or not x.is_floating_point() or not -x.dim() <= dim < x.dim() or dtype is True:
+        return None
+    return _empty(x.shape, dtype=dtype or x.dtype, device=_META)
 
 
 def first_gradient(g: torch.Tensor, x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor | None:
@@ -267,7 +321,7 @@ def adaptive_avg_pool2d(x: torch.Tensor, size: Any) -> torch.Tensor | None:
 def cat(tensors: Any, dim: int = 0) -> torch.Tensor | None:
     first = tensors[0]
     same = all(t.dtype == first.dtype and t.dim() == first.dim() and t.is_contiguous() for t in tensors)
-    if not same or not first.dim():
+    if not same or not -first.dim() <= dim < first.dim():
         return None
     dim %= first.dim()
     rest = [(*t.shape[:dim], *t.shape[dim + 1 :]) for t in tensors]
@@ -282,12 +336,15 @@ def reduce(x: torch.Tensor, dims: Any = None, keep: bool = False, *, dtype: Any 
     """sum and mean over given axes."""
     if dtype not in (None, x.dtype) or not x.is_floating_point() or not dims or not x.is_contiguous():
         return None
-    axes = {d % x.dim() for d in ((dims,) if isinstance(dims, int) else dims)}
+    given = (dims,) if isinstance(dims, int) else tuple(dims)
+    axes = {d % x.dim() for d in given if -x.dim() <= d < x.dim()}
+    if len(axes) != len(given):
+        return None
     shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes)
     return _empty(shape, dtype=x.dtype, device=_META)
 
 
-_UNARY = "relu gelu silu hardtanh relu6 hardswish hardsigmoid sigmoid tanh neg rsqrt sqrt exp pow square abs cos sin clamp"
+_UNARY = "relu gelu silu hardtanh relu6 hardswish hardsigmoid sigmoid tanh neg rsqrt sqrt exp square abs cos sin"
 _BACKWARD = (
     "threshold_backward hardtanh_backward gelu_backward silu_backward sigmoid_backward tanh_backward hardswish_backward "
     "hardsigmoid_backward _softmax_backward_data leaky_relu_backward"
@@ -295,8 +352,9 @@ _BACKWARD = (
 SHAPES: dict[str, ShapeRule] = {
     **dict.fromkeys(_UNARY.split(), unary),
     **dict.fromkeys([f"{name}_" for name in _UNARY.split()], in_place),
-    **dict.fromkeys(("add", "sub", "mul", "div"), binary),
-    **dict.fromkeys(("add_", "sub_", "mul_", "div_"), in_place),
+    **dict.fromkeys(("add", "sub", "mul", "div", "pow"), binary),
+    **dict.fromkeys(("add_", "sub_", "mul_", "div_", "clamp_"), in_place),
+    "clamp": clamp,
     **dict.fromkeys(_BACKWARD.split(), first_gradient),
     "linear": linear, "mm": mm, "addmm": addmm, "bmm": bmm, "matmul": matmul,
     "scaled_dot_product_attention": attention,
@@ -304,7 +362,7 @@ SHAPES: dict[str, ShapeRule] = {
     "convolution": convolution, "convolution_backward": convolution_backward,
     "batch_norm": batch_norm, "native_batch_norm": native_batch_norm,
     "native_batch_norm_backward": native_batch_norm_backward,
-    "layer_norm": layer_norm, "rms_norm": layer_norm, "group_norm": layer_norm,
+    "layer_norm": layer_norm, "rms_norm": layer_norm, "group_norm": group_norm,
     "native_layer_norm": native_layer_norm, "native_layer_norm_backward": native_layer_norm_backward,
     "softmax": softmax, "_softmax": softmax,
     "max_pool2d": max_pool2d, "max_pool2d_with_indices": max_pool2d_with_indices,

@@ -66,11 +66,11 @@ def _linear(recorder: Recorder, x: Any, w: Any, b: Any = None) -> Any:
 def _attention(
     recorder: Recorder, q: Any, k: Any, v: Any, mask: Any = None, p: float = 0.0, causal: bool = False, **kwargs: Any
 ) -> Any:
-    if shapes.attention(q, k, v) is None:
+    if shapes.attention(q, k, v, mask, **kwargs) is None:
         return aten.scaled_dot_product_attention.default.decompose(q, k, v, mask, p, causal, **kwargs)
     attrs: tuple[tuple[str, Attr], ...] = (("causal", causal),)
     tensors = (q, k, v) if mask is None else (q, k, v, mask)
-    return _Whole.apply(recorder, "attention", attrs, lambda: shapes.attention(q, k, v), *tensors)
+    return _Whole.apply(recorder, "attention", attrs, lambda: shapes.attention(q, k, v, mask, **kwargs), *tensors)
 
 
 def _dropout(recorder: Recorder, x: Any, p: float, train: bool) -> Any:

@@ -1,0 +1,82 @@
+"""The public result: a Prediction with its advice and gates, and every way to look at it."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rooflens.advise.whatif import Advice, advise
+from rooflens.compare.gates import GateResult, judge
+from rooflens.errors import needs_extra
+from rooflens.pipeline.run import Prediction
+from rooflens.report.document import analysis_document, with_gates
+from rooflens.report.sections.table import blocks_of
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """What `rooflens.analyze` returns. Advice and the document are made when they are first asked for."""
+
+    prediction: Prediction
+    on: str | None = None
+    batch: int | None = None
+
+    @cached_property
+    def advice(self) -> tuple[Advice, ...]:
+        return advise(self.prediction)
+
+    @cached_property
+    def gates(self) -> tuple[GateResult, ...]:
+        return tuple(judge(self._ungated, g) for g in self.prediction.settings.gate)
+
+    @cached_property
+    def _ungated(self) -> dict[str, Any]:
+        return analysis_document(self.prediction, self.advice, self.on, self.batch)
+
+    def to_dict(self) -> dict[str, Any]:
+        return with_gates(self._ungated, self.gates)
+
+    def to_json(self, indent: int | None = 2) -> str:
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=True)
+
+    def to_markdown(self) -> str:
+        from rooflens.report.render.markdown import render
+
+        return render(blocks_of(self.to_dict()))
+
+    def to_csv(self) -> str:
+        from rooflens.report.render.csv import render_rows
+        from rooflens.report.rows import HEADER, rows_of
+
+        return render_rows(HEADER, rows_of(self.to_dict()))
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        try:
+            import pandas
+        except ImportError:
+            raise needs_extra("pandas", "table") from None
+        from rooflens.report.rows import HEADER, rows_of
+
+        return pandas.DataFrame(rows_of(self.to_dict()), columns=list(HEADER))
+
+    def plot(self, path: str | None = None) -> bytes:
+        """The roofline as SVG (or PNG by the path's ending); written to `path` where one is given."""
+        from rooflens.report.output import picture_format, write_bytes
+        from rooflens.report.render.plot import draw
+        from rooflens.report.sections.chart import chart_of
+
+        drawn = draw(chart_of(self.to_dict()), picture_format(path or "roofline.svg"))
+        if path is not None:
+            write_bytes(path, drawn)
+        return drawn
+
+    def __str__(self) -> str:
+        from rooflens.report.render.terminal import render
+
+        return render(blocks_of(self.to_dict()))
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()

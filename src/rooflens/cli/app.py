@@ -1,0 +1,111 @@
+"""The table of verbs, and a group that imports a verb only when it is called, so that `--help` stays quick."""
+
+import importlib
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from rooflens.errors import NotInThisVersion
+from rooflens.version import __version__
+
+# verb -> one line of help; its module is cli/<verb>.py. Empty modules come with later versions.
+VERBS = {
+    "analyze": "Every layer's place on the roofline, its time, and advice.",
+    "hardware": "The chip catalogue: list, show, compare, lint, new.",
+    "models": "Models that need no file: list, show.",
+    "ops": "What is counted for each kind of op: list, show.",
+    "plot": "A roofline from bare numbers.",
+    "reconcile": "Our counts beside those of other FLOP counters, each difference named.",
+    "report": "Draw a saved result again, without tracing it again.",
+    "doctor": "What is installed, what is missing, and which extra brings it.",
+}
+LATER = {
+    "fuse": "Before and after fusion, edge by edge (not in this version).",
+    "map": "Waves, tiles, passes, waste by cause (not in this version).",
+    "explain": "The ladder from floor to expected time of one layer (not in this version).",
+    "measure": "Run the layers here; measured dots under the roof (not in this version).",
+    "trace": "A real profiler trace under our roofs (not in this version).",
+    "machine": "This machine's ceilings, as a chip (not in this version).",
+    "calibrate": "What op families reach here, as a profile (not in this version).",
+    "bench": "Layer benchmarks with verdicts (not in this version).",
+    "compare": "Two saved results, each difference with its cause (not in this version).",
+    "check": "Is a claimed time physically possible? (not in this version)",
+    "sweep": "From one question to a design space (not in this version).",
+}
+EPILOG = """Examples:
+
+rooflens analyze resnet18 --on h100-sxm
+
+rooflens analyze '8x64x32x32 | conv2d 128 k3 p1 bias | relu | maxpool2d k2' --on i7-12700k
+
+rooflens analyze file.py:make_model --on a100-sxm-80gb --dtype bf16 --mode training --plot roofline.svg
+"""
+
+
+class LazyGroup(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*VERBS, *LATER]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in LATER:
+            raise NotInThisVersion(f"'rooflens {cmd_name}' is not in this version: see 'rooflens --help' for what is")
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"rooflens.cli.{cmd_name}")
+        command = typer.main.get_command(module.app)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """From the table: asking each verb for its help would import them all."""
+        for title, table in (("Commands", VERBS), ("Later", LATER)):
+            with formatter.section(title):
+                formatter.write_dl(list(table.items()))
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rooflens {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),
+) -> None:
+    """Which zone of the roofline each layer of a neural network occupies, on any chip, and what to change."""
+
+
+def run(arguments: list[str]) -> int:
+    """Usage faults become one line and status 2, like every other bad input."""
+    command = typer.main.get_command(app)
+    try:
+        found = command.main(args=arguments, prog_name="rooflens", standalone_mode=False)
+    except typer.Exit as done:
+        return int(done.exit_code)
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        return _usage(error)
+    return found if isinstance(found, int) else 0
+
+
+def _usage(error: Any) -> int:
+    where = f" (see 'rooflens {error.ctx.info_name} --help')" if getattr(error, "ctx", None) and error.ctx.parent else ""
+    message = " ".join(str(error.format_message()).split())
+    if not message:  # no arguments: help was shown
+        return 0
+    typer.echo(f"rooflens: E_USAGE: {message.rstrip('.')}{where or ': see rooflens --help'}", err=True)
+    return 2

@@ -1,0 +1,122 @@
+"""The options that several verbs share, declared once, and how a result leaves: stdout, files, exit status."""
+
+import json
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from rooflens.errors import PartialResult, SyntaxFault
+from rooflens.report.blocks import Block, Roofline
+
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Zoo name, timm:NAME, file.py:function, .pt2, layer text, .toml, or a saved .json.")]
+On = Annotated[list[str] | None, typer.Option("--on", metavar="CHIP[,CHIP…]", help="Chip id, .toml, or either 'with KEY=VALUE'; may be repeated.")]
+Batch = Annotated[int | None, typer.Option(help="Batch of inputs that we make ourselves. [default: 1]", show_default=False)]
+Input = Annotated[str | None, typer.Option(metavar="SHAPE", help="Whole input shape. [default: the model's own, such as 1x3x224x224]")]
+Dim = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Bind a symbolic dimension; may be repeated.")]
+Dtype = Annotated[str | None, typer.Option(help="fp32 tf32 bf16 fp16 fp8 int8 w8a16 w4a16. [default: fp32]")]
+KvDtype = Annotated[str | None, typer.Option(help="Type of the KV cache (not in this version).")]
+Mode = Annotated[str, typer.Option(help="inference or training (forward, backward, optimizer step).")]
+Optimizer = Annotated[str | None, typer.Option(help="none, sgd or adamw. [default: adamw in training]")]
+Layout = Annotated[str, typer.Option(help="nchw or channels-last.")]
+Autocast = Annotated[bool, typer.Option("--autocast", help="fp32 weights, compute in --dtype.")]
+Phase = Annotated[str | None, typer.Option(help="prefill or decode (not in this version).")]
+Seq = Annotated[int | None, typer.Option(help="Sequence length of token models.")]
+Context = Annotated[int | None, typer.Option(help="Context length in decode.")]
+Fusion = Annotated[str, typer.Option(help="none (chain, residual, tile: not in this version).")]
+Bn = Annotated[str, typer.Option(help="kept (folded: not in this version).")]
+Execution = Annotated[str, typer.Option(help="eager or graph: which launch cost latency counts (compiled: not in this version).")]
+Reuse = Annotated[str, typer.Option(help="none, line-buffer or compulsory: fills the per-output view.")]
+Sparsity = Annotated[str, typer.Option(help="none or 2:4.")]
+WeightDensity = Annotated[float, typer.Option(help="Stored share of weight bytes after compression, 0 to 1.")]
+Uncalibrated = Annotated[bool, typer.Option("--uncalibrated", help="Ignore calibration profiles.")]
+Gate = Annotated[list[str] | None, typer.Option(metavar="FIELD<=VALUE", help="Fail (status 1) unless it holds, e.g. 'totals.latency_s<=5ms'; may be repeated.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Status 3 where any op could not be counted.")]
+Format = Annotated[str, typer.Option("--format", help="table, json, csv or md.")]
+Output = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result there instead of stdout.")]
+Html = Annotated[str | None, typer.Option("--html", metavar="FILE", help="One offline page (not in this version).")]
+Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE.svg|png", help="Draw the roofline.")]
+TraceOut = Annotated[str | None, typer.Option("--trace-out", metavar="FILE.json", help="Chrome trace of the mapping (not in this version).")]
+
+FORMATS = ("table", "json", "csv", "md")
+
+
+def check_format(name: str) -> str:
+    if name not in FORMATS:
+        raise SyntaxFault(f"--format {name}: use one of {' '.join(FORMATS)}")
+    return name
+
+
+def terminal_text(blocks: tuple[Block, ...]) -> str:
+    """Drawn for where it goes: colour only on a terminal that wants it, at most its width."""
+    from rooflens.report.render.terminal import render
+
+    tty = sys.stdout.isatty()
+    width = min(os.get_terminal_size().columns, 120) if tty else 80
+    color = tty and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return render(blocks, width=max(width, 40), color=color, unicode=_unicode())
+
+
+def _unicode() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "utf32")
+
+
+def as_json(document: Any) -> str:
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def emit(text: str, output: str | None) -> None:
+    """To the file, whole, or to stdout, in whatever encoding stdout has."""
+    from rooflens.report.output import write_text
+
+    text = text if text.endswith("\n") else text + "\n"
+    if output is not None:
+        write_text(output, text)
+        return
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def status_of(documents: list[dict[str, Any]], strict: bool) -> int:
+    """1 where a gate failed; 3 where one could not be judged, or an op not be counted under --strict."""
+    gates = [g for d in documents for g in d["gates"]]
+    if any(g["passed"] is False for g in gates):
+        return 1
+    if any(g["passed"] is None for g in gates):
+        return PartialResult.status
+    opaque = any(d["coverage"]["opaque"] for d in documents)
+    return PartialResult.status if strict and opaque else 0
+
+
+def progress(line: str) -> None:
+    """Notes go to stderr, and only to a person."""
+    if sys.stderr.isatty():
+        sys.stderr.write(line + "\n")
+
+
+def emit_as(format: str, document: Any, blocks: tuple[Block, ...], rows: list[dict[str, Any]], output: str | None) -> None:
+    """One result in the form that was asked for: the document as JSON, its rows as CSV, its blocks as text."""
+    if format == "json":
+        emit(as_json(document), output)
+    elif format == "csv":
+        from rooflens.report.render.csv import render_rows
+
+        header = tuple(rows[0]) if rows else ()
+        emit(render_rows(header, [tuple(r.values()) for r in rows]), output)
+    elif format == "md":
+        from rooflens.report.render.markdown import render
+
+        emit(render(blocks), output)
+    else:
+        emit(terminal_text(blocks), output)
+
+
+def draw_charts(charts: tuple[Roofline, ...], path: str) -> None:
+    from rooflens.report.output import picture_format, write_bytes
+    from rooflens.report.render.plot import draw
+
+    kind = picture_format(path)
+    if not charts:
+        raise SyntaxFault(f"--plot {path}: nothing to draw: name a chip whose peaks and bandwidth are published")
+    write_bytes(path, draw(charts if len(charts) > 1 else charts[0], kind))

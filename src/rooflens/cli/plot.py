@@ -1,0 +1,37 @@
+"""`rooflens plot`: a roofline from bare numbers."""
+
+from typing import Annotated
+
+import typer
+
+from rooflens.cli import options as o
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+EPILOG = """Examples:
+
+rooflens plot --peak 100GFLOPS --bandwidth 50GB/s
+
+rooflens plot --peak 989TFLOPS --bandwidth 3.35TB/s --point gemm,400,700TFLOPS --point relu,0.25,0.8TFLOPS -o roof.svg
+"""
+
+
+@app.command(epilog=EPILOG)
+def plot(
+    peak: Annotated[str, typer.Option(metavar="RATE", help="Peak compute, such as 100GFLOPS or 275TOPS.")],
+    bandwidth: Annotated[str, typer.Option(metavar="RATE", help="Peak bandwidth, such as 50GB/s.")],
+    point: Annotated[list[str] | None, typer.Option(metavar="NAME,AI,PERF", help="A dot: name, FLOP/byte, FLOP/s; may be repeated.")] = None,
+    title: Annotated[str, typer.Option(help="Title of the picture.")] = "roofline",
+    format: o.Format = "table",
+    output: Annotated[str | None, typer.Option("-o", "--output", "--plot", metavar="FILE", help="Write there; .svg and .png are pictures.")] = None,
+) -> int:
+    """A roofline from bare numbers: where the ridge is, and which zone each point is in."""
+    from rooflens.report.sections.bare import bare_blocks, bare_document, bare_roofline
+
+    found = bare_document(peak, bandwidth, tuple(point or ()))
+    chart = bare_roofline(found, title)
+    if output is not None and output.lower().endswith((".svg", ".png")):
+        o.draw_charts((chart,), output)
+        o.emit_as(o.check_format(format), found, bare_blocks(found, chart), found["points"], None)
+        return 0
+    o.emit_as(o.check_format(format), found, bare_blocks(found, chart), found["points"], output)
+    return 0

@@ -1,0 +1,33 @@
+"""`rooflens report`: a saved result drawn again."""
+
+from typing import Annotated
+
+import typer
+
+from rooflens.cli import options as o
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+EPILOG = """Examples:
+
+rooflens analyze resnet18 --on h100-sxm --format json -o resnet18.json
+
+rooflens report resnet18.json --format md -o resnet18.md --plot resnet18.svg
+"""
+
+
+@app.command(epilog=EPILOG)
+def report(
+    result: Annotated[str, typer.Argument(metavar="RESULT.json", help="A result saved with --format json.")],
+    format: o.Format = "table",
+    output: o.Output = None,
+    plot: o.Plot = None,
+) -> int:
+    """Draw a saved result again; nothing is traced or measured anew."""
+    from rooflens.cli.analyze import plotted, rendered
+    from rooflens.report.saved import read_documents
+
+    documents = read_documents(result)
+    if plot is not None:
+        plotted(documents, plot)
+    o.emit(rendered(documents, o.check_format(format)), output)
+    return 0

@@ -1,0 +1,159 @@
+"""MODEL text and a Request in, Loaded out: the table of frontends, tried in order. Heavy imports happen inside."""
+
+import importlib.util
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rooflens.errors import FileError, FormatError, ModelError, NotInThisVersion, nearest, needs_extra
+from rooflens.frontends.request import Loaded, Request, autocast_dtype, check_batch, recorded_dtype, stored
+
+_TEXT = re.compile(r"^\s*-?\d+(\s*x\s*-?\d+)*\s*(\||$)")
+CATALOGUE_LATER = (
+    "llama-2-7b", "llama-3-8b", "llama-3-70b", "mistral-7b", "mixtral-8x7b", "qwen3-8b", "gemma-2-9b", "phi-3-mini",
+    "deepseek-v3", "gpt2", "bert-base", "whisper-large-v3", "mamba-130m", "mamba-2.8b", "sd15-unet", "sdxl-unet",
+)  # fmt: skip
+_PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".jit", ".ptl")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontend:
+    """One way in: which MODEL texts are its own, and how they load."""
+
+    name: str
+    takes: Callable[[str], bool]
+    load: Callable[[str, Request], Loaded]
+
+
+def load_model(model: str, request: Request) -> Loaded:
+    text = model.strip()
+    if not text:
+        raise ModelError("no model given: name a zoo model such as resnet18, a file, or layer text")
+    return next(f for f in FRONTENDS if f.takes(text)).load(text, request)
+
+
+def _text(model: str, request: Request) -> Loaded:
+    from rooflens.frontends.text import text_graph
+
+    if request.input is not None:
+        raise ModelError("--input has no place beside layer text, which starts with its own shape: change that shape")
+    _no_autocast(request)
+    dtype = request.dtype or "fp32"
+    graph = text_graph(
+        model, dtype=recorded_dtype(dtype), training=request.training, optimizer=request.optimizer
+    )
+    shape = graph.tensors[graph.inputs[0]].shape
+    check_batch(request, shape, "the layer text's shape")
+    return Loaded(graph=stored(graph, dtype), dtype=dtype, batch=shape[0] if shape else None)
+
+
+def _toml(model: str, request: Request) -> Loaded:
+    from rooflens.frontends.text_toml import read_net
+
+    _readable(model)
+    net = read_net(Path(model))
+    loaded = _text(net.text, request if request.dtype else _with_dtype(request, net.dtype))
+    return Loaded(graph=_named(loaded, net.name, model), dtype=loaded.dtype, batch=loaded.batch)
+
+
+def _with_dtype(request: Request, dtype: str | None) -> Request:
+    from dataclasses import replace
+
+    return replace(request, dtype=dtype)
+
+
+def _named(loaded: Loaded, name: str, source: str):  # type: ignore[no-untyped-def]
+    from rooflens.graph.build import renamed
+
+    return renamed(loaded.graph, name, source)
+
+
+def _no_autocast(request: Request) -> None:
+    if autocast_dtype(request):
+        raise ModelError("--autocast is a torch feature and layer text has none: use --dtype alone")
+
+
+def _saved(model: str, request: Request) -> Loaded:
+    from rooflens.frontends.saved import load_saved
+
+    _readable(model)
+    return load_saved(Path(model), request)
+
+
+def _zoo(model: str, request: Request) -> Loaded:
+    if model in CATALOGUE_LATER:
+        raise NotInThisVersion(f"catalogue model '{model}' is not in this version: give a torch module, file.py:function or layer text")
+    if Path(model).suffix or "/" in model:
+        _readable(model)
+        raise FormatError(f"{model}: not a kind of model file that is known: use .pt2, .toml, .json, file.py:function or layer text")
+    needs_torch()
+    from rooflens.frontends.pytorch.load import load_zoo_model
+
+    return load_zoo_model(model, request)
+
+
+def _function(model: str, request: Request) -> Loaded:
+    _readable(model.rpartition(":")[0])
+    needs_torch()
+    from rooflens.frontends.pytorch.load import load_function
+
+    return load_function(model, request)
+
+
+def _exported(model: str, request: Request) -> Loaded:
+    _readable(model)
+    needs_torch()
+    from rooflens.frontends.pytorch.exported import load_exported
+
+    return load_exported(Path(model), request)
+
+
+def _pickle(model: str, request: Request) -> Loaded:
+    _readable(model)
+    raise FormatError(
+        f"{model}: a pickle or TorchScript file can run code when it is read, so it is refused: save the model with "
+        "torch.export.save (.pt2) or as ONNX, or name the code that builds it as file.py:function"
+    )
+
+
+def _later(model: str, request: Request) -> Loaded:
+    raise NotInThisVersion(f"{model}: ONNX, TFLite and Hugging Face configs are not in this version: give a torch module or layer text")
+
+
+def _readable(path: str) -> None:
+    file = Path(path)
+    if file.is_dir():
+        raise FileError(f"{path}: is a folder, not a file: name the model file inside it")
+    try:
+        with file.open("rb"):
+            pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileError(f"{path}: cannot be read: {reason}: check the path") from None
+
+
+def needs_torch() -> None:
+    if importlib.util.find_spec("torch") is None:
+        raise needs_extra("torch", "torch")
+
+
+def _ends(*endings: str) -> Callable[[str], bool]:
+    return lambda text: text.lower().endswith(endings)
+
+
+def suggestions(name: str, known: tuple[str, ...]) -> str:
+    return nearest(name, known)
+
+
+FRONTENDS = (
+    Frontend(name="layer text", takes=lambda t: "|" in t or bool(_TEXT.match(t)), load=_text),
+    Frontend(name="hf", takes=lambda t: t.startswith("hf:"), load=_later),
+    Frontend(name="onnx", takes=_ends(".onnx", ".tflite"), load=_later),
+    Frontend(name="layer toml", takes=_ends(".toml"), load=_toml),
+    Frontend(name="saved result", takes=_ends(".json"), load=_saved),
+    Frontend(name="exported", takes=_ends(".pt2"), load=_exported),
+    Frontend(name="pickle", takes=_ends(*_PICKLES), load=_pickle),
+    Frontend(name="function", takes=lambda t: ".py:" in t or t.endswith(".py"), load=_function),
+    Frontend(name="zoo", takes=lambda t: True, load=_zoo),
+)

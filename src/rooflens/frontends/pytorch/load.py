@@ -1,0 +1,105 @@
+"""Zoo names, `file.py:function` and module objects in, Loaded out."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from rooflens.errors import ModelError, RooflensError, nearest
+from rooflens.frontends.pytorch.trace import own_dtype, trace_module
+from rooflens.frontends.pytorch.tracker import TORCH_DTYPES
+from rooflens.frontends.request import Loaded, Request, autocast_dtype, check_batch, input_shape, recorded_dtype, stored
+from rooflens.graph.records import Graph
+
+Args = tuple[tuple[Any, ...], dict[str, Any]]
+IMAGE = (1, 3, 224, 224)
+
+
+def load_zoo_model(name: str, request: Request) -> Loaded:
+    from rooflens.frontends.pytorch.zoo import load_zoo
+
+    found = load_zoo(name)
+    shape = input_shape(request, found.input_shape)
+    args = (torch.empty(shape, device="meta"),)
+    return load_module(found.module, (args, {}), request, name=name, source=name, default_dtype="fp32")
+
+
+def load_module(
+    module: nn.Module, inputs: Args, request: Request, *, name: str, source: str, default_dtype: str | None = None
+) -> Loaded:
+    """`default_dtype` None keeps the module's own types where the user asks for none."""
+    dtype = request.dtype or default_dtype or own_dtype(module)
+    cast = autocast_dtype(request)
+    keep = request.dtype is None and default_dtype is None
+    wanted = None if keep else TORCH_DTYPES["fp32" if cast else recorded_dtype(dtype)]
+    graph = trace_module(
+        module,
+        *inputs,
+        name=name,
+        source=source,
+        dtype=wanted,
+        training=request.training,
+        optimizer=request.optimizer,
+        autocast=TORCH_DTYPES[cast] if cast else None,
+        channels_last=request.channels_last,
+    )
+    return Loaded(graph=stored(graph, dtype), dtype=dtype, batch=_batch(graph))
+
+
+def _batch(graph: Graph) -> int | None:
+    shapes = [graph.tensors[i].shape for i in graph.inputs if not graph.tensors[i].name.startswith("grad_output")]
+    return shapes[0][0] if shapes and shapes[0] else None
+
+
+def given_inputs(inputs: Any, request: Request) -> Args:
+    """A tensor, a tuple of positional or a dict of keyword inputs; without any, an image of the asked shape."""
+    if inputs is None:
+        return (torch.empty(input_shape(request, IMAGE), device="meta"),), {}
+    args = inputs if isinstance(inputs, tuple) else () if isinstance(inputs, dict) else (inputs,)
+    kwargs = inputs if isinstance(inputs, dict) else {}
+    first = next((t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor)), None)
+    if first is not None:
+        check_batch(request, tuple(first.shape), "the given inputs")
+        if request.input is not None:
+            raise ModelError("--input beside inputs that are given: leave one of them out")
+    return args, kwargs
+
+
+def load_function(model: str, request: Request) -> Loaded:
+    """Runs the user's own function; it returns a module, or a module and its inputs."""
+    path, _, name = model.rpartition(":")
+    built = _call(_function(Path(path), name), model)
+    module, inputs = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
+    if not isinstance(module, nn.Module):
+        raise ModelError(f"{model}: returned {type(module).__name__}, not a torch module: return a module, or a module and its inputs")
+    return load_module(module, given_inputs(inputs, request), request, name=name, source=model)
+
+
+def _function(path: Path, name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"rooflens_user_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ModelError(f"{path}: not a Python file: name it as file.py:function")
+    code = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(code)
+    except Exception as error:
+        raise ModelError(f"{path}: raised {type(error).__name__} when imported: {error}: run it by itself first") from error
+    finally:
+        sys.path.remove(str(path.parent))
+    if not callable(getattr(code, name, None)):
+        known = [n for n, v in vars(code).items() if callable(v) and not n.startswith("_")]
+        raise ModelError(f"{path}: has no function '{name}'.{nearest(name, known)}")
+    return getattr(code, name)
+
+
+def _call(function: Any, model: str) -> Any:
+    try:
+        return function()
+    except RooflensError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{model}: raised {type(error).__name__}: {error}: run it by itself first") from error

@@ -1,0 +1,41 @@
+"""Hardware in, a chip file out that loads to the same chip: what `hardware new` starts from."""
+
+import json
+
+from rooflens.hardware.records import Fact, Hardware, dimension_of
+
+_SI = {"bytes": "B", "bytes_per_s": "B/s", "flop_per_s": "FLOP/s", "hz": "Hz", "w": "W", "s": "s", "j_per_byte": "J/B", "j_per_flop": "J/OP"}
+
+
+def chip_toml(hardware: Hardware, chip_id: str) -> str:
+    """Values in plain SI units, so that nothing is lost in printing; every source kept."""
+    lines = [
+        f"# Started from {hardware.id}: change every value that differs, and its source with it.",
+        f"id = {_text(chip_id)}",
+        f"name = {_text(f'{chip_id} (from {hardware.name})')}",
+        f"vendor = {_text(hardware.vendor)}",
+        f"kind = {_text(hardware.kind)}",
+        f"family = {_text(chip_id)}",
+        f"unit_name = {_text(hardware.unit_name)}",
+        "hypothetical = true",
+        f"note = {_text(f'started from {hardware.id}')}",
+    ]
+    for table in dict.fromkeys(f.key.rpartition(".")[0] for f in hardware.facts):
+        lines += ["", f"[{table}]", *(_fact(f) for f in hardware.facts if f.key.rpartition(".")[0] == table)]
+    return "\n".join(lines) + "\n"
+
+
+def _fact(fact: Fact) -> str:
+    name = fact.key.rpartition(".")[2]
+    if fact.value is None:
+        return f"{name} = {{ {'absent' if fact.absent else 'unpublished'} = {_text(fact.source)} }}"
+    unit = _SI.get(dimension_of(fact.key))
+    value = _text(f"{fact.value!r} {unit}") if unit else f"{fact.value:g}"
+    return f"{name} = {{ value = {value}, source = {_text(fact.source)} }}"
+
+
+def _text(value: str) -> str:
+    """A TOML basic string: JSON's escapes are a subset of TOML's."""
+    return json.dumps(value, ensure_ascii=False)
+
+

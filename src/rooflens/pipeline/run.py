@@ -1,0 +1,54 @@
+"""The PREDICT stages in order: Graph -> CostSheet -> Partition -> Mapping -> Estimate. The only file that names them all."""
+
+from dataclasses import dataclass
+
+from rooflens.costs.sheet import CostSheet, cost_sheet
+from rooflens.costs.weights import STORED_WHOLE, WeightStore
+from rooflens.estimate.roofline import Estimate, estimate
+from rooflens.fusion.partition import Partition, partition
+from rooflens.graph.records import Graph
+from rooflens.hardware.records import Hardware
+from rooflens.mapping.compulsory import map_compulsory
+from rooflens.pipeline.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """Everything up to the estimate; `estimate` is None where no chip was named."""
+
+    graph: Graph
+    sheet: CostSheet
+    partition: Partition
+    dtype: str
+    settings: Settings
+    hardware: Hardware | None = None
+    estimate: Estimate | None = None
+
+
+def weight_store(settings: Settings) -> WeightStore:
+    if settings.sparsity == "none" and settings.weight_density == 1.0:
+        return STORED_WHOLE
+    return WeightStore(density=settings.weight_density, sparsity=settings.sparsity)
+
+
+def predict(graph: Graph, hardware: Hardware | None, settings: Settings, dtype: str) -> Prediction:
+    """`dtype` is the resolved one; the graph already stores its tensors in it."""
+    return price(cost_sheet(graph, tf32=dtype == "tf32", weights=weight_store(settings)), hardware, settings, dtype)
+
+
+def price(sheet: CostSheet, hardware: Hardware | None, settings: Settings, dtype: str) -> Prediction:
+    """The stages after counting, for a sheet that is already there."""
+    groups = partition(sheet, settings.fusion)
+    found = None
+    if hardware is not None:
+        mapping = map_compulsory(groups, hardware, dtype, sparse=settings.sparsity == "2:4")
+        found = estimate(mapping, settings.execution)
+    return Prediction(
+        graph=sheet.graph,
+        sheet=sheet,
+        partition=groups,
+        dtype=dtype,
+        settings=settings,
+        hardware=hardware,
+        estimate=found,
+    )

@@ -1,0 +1,75 @@
+"""What a report is made of: sections make Blocks, renderers draw them. A section knows no renderer, a renderer computes
+nothing, so that every output says the same."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paragraph:
+    text: str
+    tone: str = "plain"  # plain | warning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    name: str
+    numeric: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Cells are text already; `elided` rows were left out and `hint` says how to see them."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    elided: int = 0
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roof:
+    """A flat roof: the peak of one dtype on one kind of unit. `main` roofs are those that dots of this run stand under."""
+
+    label: str
+    flop_per_s: float
+    main: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slope:
+    """A slanted roof: the bandwidth of one memory level. `main` is the off-chip one."""
+
+    label: str
+    bytes_per_s: float
+    main: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    number: int
+    label: str
+    intensity: float
+    flop_per_s: float
+    share: float | None
+    bound: str  # memory | compute | launch | unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roofline:
+    """Axes are whole decades fixed by the chip's ceilings, never fitted to the run; dots outside get a badge at the edge."""
+
+    title: str
+    roofs: tuple[Roof, ...]
+    slopes: tuple[Slope, ...]
+    dots: tuple[Dot, ...]
+    x_decades: tuple[int, int]
+    y_decades: tuple[int, int]
+    footnotes: tuple[str, ...] = ()
+
+
+Block = Heading | Paragraph | Table | Roofline

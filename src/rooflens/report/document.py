@@ -1,0 +1,286 @@
+"""A Prediction with its advice and gates in, the Analysis JSON out (`rooflens.analysis/1`, schema in `report/schemas`).
+
+The document is the saved result: every report is drawn from it alone, so drawing it again never traces again.
+"""
+
+from typing import Any
+
+from rooflens.advise.whatif import Advice
+from rooflens.compare.gates import GateResult
+from rooflens.costs.reuse import reuse_of
+from rooflens.costs.sheet import BYTES_CONVENTION, FLOP_CONVENTION, OpCost
+from rooflens.estimate.roofline import GroupTime
+from rooflens.graph.records import Graph, Op, Tensor, graph_hash
+from rooflens.hardware.records import Hardware
+from rooflens.pipeline.run import Prediction
+from rooflens.version import __version__
+
+SCHEMA = "rooflens.analysis/1"
+COMPARISON_SCHEMA = "rooflens.comparison/1"
+
+
+def analysis_document(
+    prediction: Prediction, advice: tuple[Advice, ...], on: str | None, batch: int | None
+) -> dict[str, Any]:
+    """Everything but the gates, which are judged on the document itself."""
+    graph = prediction.graph
+    return {
+        "schema": SCHEMA,
+        "rooflens_version": __version__,
+        "assumptions": [*graph.assumptions, *_assumptions(prediction)],
+        "notes": [*graph.notes, *_notes(prediction)],
+        "convention": {"flop": FLOP_CONVENTION, "bytes": BYTES_CONVENTION},
+        "model": _model(graph),
+        "settings": _settings(prediction, on, batch),
+        "hardware": None if prediction.hardware is None else hardware_document(prediction.hardware),
+        "coverage": _coverage(prediction),
+        "totals": _totals(prediction, batch),
+        "ops": _ops(prediction),
+        "outputs": list(graph.outputs),
+        "tensors": [_stored_tensor(t) for t in graph.tensors],
+        "groups": None,
+        "fusion": None,
+        "llm": None,
+        "memory_timeline": None,
+        "measured": None,
+        "advice": [_advice(a) for a in advice],
+        "gates": [],
+    }
+
+
+def with_gates(document: dict[str, Any], results: tuple[GateResult, ...]) -> dict[str, Any]:
+    return {**document, "gates": [{"gate": r.gate, "value": r.value, "passed": r.passed} for r in results]}
+
+
+def comparison_document(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"schema": COMPARISON_SCHEMA, "rooflens_version": __version__, "analyses": documents}
+
+
+def _model(graph: Graph) -> dict[str, Any]:
+    return {
+        "name": graph.name,
+        "source": graph.source,
+        "graph_hash": graph_hash(graph),
+        "params": graph.params,
+        "param_bytes": graph.param_bytes,
+        "inputs": [
+            {"name": t.name, "shape": list(t.shape), "dtype": t.dtype} for t in (graph.tensors[i] for i in graph.inputs)
+        ],
+    }
+
+
+def _stored_tensor(t: Tensor) -> dict[str, Any]:
+    """Enough to build the graph again, so that a saved result can be priced on another chip."""
+    return {
+        "tensor": t.id, "name": t.name, "shape": list(t.shape), "dtype": t.dtype, "role": t.role, "base": t.base,
+        "elements": t.elements, "offset": t.offset, "trainable": t.trainable,
+    }  # fmt: skip
+
+
+def _settings(p: Prediction, on: str | None, batch: int | None) -> dict[str, Any]:
+    s = p.settings
+    return {
+        "on": on, "batch": batch, "input": s.input, "dim": dict(s.dim), "dtype": p.dtype, "kv_dtype": s.kv_dtype,
+        "mode": s.mode, "optimizer": s.step, "layout": s.layout, "autocast": s.autocast, "phase": s.phase, "seq": s.seq,
+        "context": s.context, "fusion": s.fusion, "bn": s.bn, "execution": s.execution, "reuse": s.reuse,
+        "sparsity": s.sparsity, "weight_density": s.weight_density, "uncalibrated": s.uncalibrated, "gate": list(s.gate),
+        "strict": s.strict,
+    }  # fmt: skip
+
+
+def hardware_document(h: Hardware) -> dict[str, Any]:
+    dtypes = list(dict.fromkeys(p.dtype for p in h.peaks))
+    return {
+        "id": h.id,
+        "name": h.name,
+        "kind": h.kind,
+        "peak_flop_per_s": {d: {u: h.peak(d, u) for u in ("matrix", "vector")} for d in dtypes},
+        "ridge_flop_per_byte": {d: {u: h.ridge(d, u) for u in ("matrix", "vector")} for d in dtypes},
+        "memory": [
+            {
+                "level": m.level,
+                "bandwidth_bytes_per_s": m.bandwidth_bytes_per_s,
+                "capacity_bytes": m.capacity_bytes,
+                "lower_bound": m.lower_bound,
+            }
+            for m in h.memory
+        ],
+        "source": {f.key: f.source for f in h.facts},
+        "calibrated": h.calibrated,
+        "hypothetical": h.hypothetical,
+        "note": h.note,
+    }
+
+
+def _coverage(p: Prediction) -> dict[str, Any]:
+    c = p.sheet.coverage
+    return {
+        "ops": c.ops,
+        "opaque": [{"kind": kind, "count": count, "example": example} for kind, count, example in c.opaque],
+        "share_counted": c.share_counted,
+    }
+
+
+def _totals(p: Prediction, batch: int | None) -> dict[str, Any]:
+    rows, e = p.sheet.rows, p.estimate
+    macs, flops, moved = sum(r.macs for r in rows), sum(r.flops for r in rows), sum(r.bytes for r in rows)
+    latency = e.latency_s if e else None
+    return {
+        "ops": len(rows),
+        "kernels": sum(not op.view for op in p.graph.ops),
+        "macs": macs,
+        "flops": flops,
+        "input_bytes": sum(r.input_bytes for r in rows),
+        "output_bytes": sum(r.output_bytes for r in rows),
+        "param_bytes": sum(r.param_bytes for r in rows),
+        "bytes": moved,
+        "dram_bytes": sum(e.mapping.dram_bytes) if e else None,
+        "intensity_flop_per_byte": _ratio(flops, moved),
+        "mac_intensity_flop_per_byte": _ratio(2 * macs, moved),
+        "bound": e.bound if e else None,
+        "roofline_time_s": e.roofline_time_s if e else None,
+        "device_time_s": e.device_time_s if e else None,
+        "device_time_low_s": e.device_time_s if e else None,
+        "device_time_high_s": None,
+        "latency_s": latency,
+        "launch_bound": e.launch_bound if e else None,
+        "energy_j": None,
+        "peak_memory_bytes": None,
+        "throughput_per_s": batch / latency if batch and latency else None,
+        "confidence": "low" if e and e.device_time_s is not None else None,
+    }
+
+
+def _ratio(a: int, b: int) -> float | None:
+    return a / b if b else None
+
+
+def _ops(p: Prediction) -> list[dict[str, Any]]:
+    graph, e = p.graph, p.estimate
+    tensors = [
+        {"tensor": t.id, "name": t.name, "shape": list(t.shape), "dtype": t.dtype, "role": t.role} for t in graph.tensors
+    ]
+    return [
+        _op(p, place, op, row, e.groups[place] if e else None, tensors)
+        for place, (op, row) in enumerate(zip(graph.ops, p.sheet.rows, strict=True))
+    ]
+
+
+def _op(
+    p: Prediction, place: int, op: Op, row: OpCost, time: GroupTime | None, tensors: list[dict[str, Any]]
+) -> dict[str, Any]:
+    total = p.estimate.device_time_s if p.estimate else None
+    device = time.device_time_s if time else None
+    return {
+        "id": op.id,
+        "module": op.module,
+        "kind": op.kind,
+        "pass": op.pass_,
+        "view": op.view,
+        "inputs": [tensors[i] for i in op.inputs],
+        "outputs": [tensors[o] for o in op.outputs],
+        "attrs": {k: list(v) if isinstance(v, tuple) else v for k, v in op.attrs},
+        "dtype": row.dtype,
+        "macs": None if row.opaque else row.macs,
+        "flops": None if row.opaque else row.flops,
+        "input_bytes": row.input_bytes,
+        "output_bytes": row.output_bytes,
+        "param_bytes": row.param_bytes,
+        "bytes": row.bytes,
+        "intensity_flop_per_byte": None if row.opaque else _ratio(row.flops, row.bytes),
+        "ceiling_flop_per_s": time.ceiling_flop_per_s if time else None,
+        "ridge_flop_per_byte": time.ridge if time else None,
+        "zone": time.zone if time else None,
+        "bound": time.bound if time else None,
+        "unit": time.unit if time else row.unit,
+        "group": None,
+        "roofline_time_s": time.roofline_time_s if time else None,
+        "device_time_s": device,
+        "share": device / total if device is not None and total else None,
+        "reuse": _reuse(p, op, row),
+    }
+
+
+def _reuse(p: Prediction, op: Op, row: OpCost) -> dict[str, Any] | None:
+    found = reuse_of(op, p.graph.tensors, row, p.settings.reuse)
+    if found is None:
+        return None
+    return {
+        "mode": found.mode,
+        "ops_per_output": found.ops_per_output,
+        "bytes_per_output": found.bytes_per_output,
+        "intensity": found.intensity,
+    }
+
+
+def _advice(a: Advice) -> dict[str, Any]:
+    return {
+        "target": a.target, "move": a.move, "action": a.action, "why": a.why, "gain_s": a.gain_s, "gain_share": a.gain_share,
+    }  # fmt: skip
+
+
+def _assumptions(p: Prediction) -> list[str]:
+    found = []
+    if p.hardware is not None:
+        found.append("compulsory traffic at published peaks: times are floors, not forecasts")
+        if p.hardware.hypothetical:
+            found.append(f"{p.hardware.id} is a hypothetical machine: {p.hardware.note or 'its figures are assumptions'}")
+    if p.settings.training and p.settings.step != "none":
+        found.append(f"{p.settings.step} updates each parameter in one fused kernel, its state in the parameter's type")
+    return found
+
+
+def _notes(p: Prediction) -> list[str]:
+    if p.hardware is None or p.estimate is None:
+        return []
+    sentence = ridge_sentence(p)
+    notes = [*([sentence] if sentence else []), *_unknown_rates(p), *_fallbacks(p)]
+    if p.estimate.device_time_s is not None and p.estimate.latency_s is None:
+        source = p.hardware.fact(f"launch.{p.settings.execution}")
+        notes.append(f"latency is unknown: no launch cost for {p.hardware.id} ({source.source if source else 'none given'})")
+    return notes
+
+
+def _unknown_rates(p: Prediction) -> list[str]:
+    """Why a time is null: the rate that it needs is not published."""
+    h, e = p.hardware, p.estimate
+    assert h is not None and e is not None
+    found: dict[str, None] = {}
+    if h.offchip is None or h.offchip.bandwidth_bytes_per_s is None:
+        fact = h.fact(f"memory.{h.offchip.level}.bandwidth") if h.offchip else None
+        found[f"times are unknown: no off-chip bandwidth for {h.id} ({fact.source if fact else 'none given'})"] = None
+    for op, ceiling in zip(p.graph.ops, e.mapping.ceilings, strict=True):
+        if ceiling.flop_per_s is None and not op.view:
+            fact = h.fact(f"peak.{ceiling.dtype}.{ceiling.unit}")
+            why = fact.source if fact else "none given"
+            found[f"times of {ceiling.dtype} {ceiling.unit} work are unknown on {h.id}: {why}"] = None
+    return list(found)
+
+
+def _fallbacks(p: Prediction) -> list[str]:
+    """Work that is priced at another type's rate, because this chip has none for its own."""
+    e = p.estimate
+    assert e is not None and p.hardware is not None
+    pairs = {
+        (row.dtype, row.unit, c.dtype, c.unit)
+        for op, row, c in zip(p.graph.ops, p.sheet.rows, e.mapping.ceilings, strict=True)
+        if not op.view and c.flop_per_s is not None and row.flops and (row.dtype, row.unit) != (c.dtype, c.unit)
+    }
+    return [f"{d} {u} work runs at the {cd} {cu} rate of {p.hardware.id}" for d, u, cd, cu in sorted(pairs)]
+
+
+def ridge_sentence(p: Prediction) -> str | None:
+    """What this chip's ridge demands of a layer, for the type and unit that most of the work runs on."""
+    e, h = p.estimate, p.hardware
+    if e is None or h is None or h.offchip is None:
+        return None
+    timed = [g for g in e.groups if g.ridge is not None]
+    if not timed:
+        return None
+    main = max(timed, key=lambda g: g.ridge or 0.0)
+    below = sum(g.zone == "memory-bound" for g in timed)
+    return (
+        f"{h.id} balances at {main.ridge:.4g} FLOP/byte for {main.dtype} on its {main.unit} unit: a layer must do that many "
+        f"operations for every byte it moves from {h.offchip.level} to keep that unit busy; {below} of {len(timed)} kernels "
+        "stay below their ridge"
+    )

@@ -1,0 +1,52 @@
+"""Text or bytes and a path in, a whole file out or none: written beside, synced, then moved into place."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from rooflens.errors import FileError, SyntaxFault
+
+
+def write_text(path: str, text: str) -> None:
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    target = Path(path)
+    if target.is_dir():
+        raise FileError(f"{path}: is a folder: name a file in it")
+    if not target.parent.is_dir():
+        raise FileError(f"{path}: folder {target.parent} does not exist: make it first")
+    try:
+        _replace(target, data)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror or error}: nothing was changed") from None
+
+
+def _replace(target: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def picture_format(path: str) -> str:
+    ending = Path(path).suffix.lower().lstrip(".")
+    if ending not in ("svg", "png"):
+        raise SyntaxFault(f"--plot {path}: pictures are .svg or .png: change the ending")
+    return ending

@@ -1,0 +1,68 @@
+"""Blocks in, GitHub Markdown out: names are text in it, never markup, links or HTML."""
+
+import re
+
+from rooflens.report.blocks import Block, Heading, Paragraph, Roofline, Table
+from rooflens.report.render import textplot
+from rooflens.report.render.escape import NAME_LIMIT, safe_prose, safe_text
+from rooflens.report.render.layout import ceilings
+
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+# An underscore inside a word never starts emphasis on GitHub, and names are full of them.
+_MARKUP = re.compile(r"[\\`*|\[\]~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_OPENER = re.compile(r"^(?:([#+=-])|(\d+)([.)]))")
+_BREAK = "\n\n"
+
+
+def render(blocks: tuple[Block, ...]) -> str:
+    return _BREAK.join(filter(None, map(_block, blocks))) + "\n"
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Heading():
+            return f"## {_inline(block.text)}"
+        case Paragraph():
+            return ("**Warning:** " if block.tone == "warning" else "") + _prose(block.text)
+        case Table():
+            return _table(block)
+        case Roofline():
+            return _roofline(block)
+
+
+def _escaped(safe: str) -> str:
+    return _MARKUP.sub(lambda m: "\\" + m.group(), safe.translate(_HTML))
+
+
+def _inline(text: str) -> str:
+    return _escaped(safe_prose(text))
+
+
+def _prose(text: str) -> str:
+    """A sentence that begins like a heading or a list item would become one."""
+    return _OPENER.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", _inline(text))
+
+
+def _table(table: Table) -> str:
+    names = tuple(column.name for column in table.columns)
+    lines = [_row(names), "|" + "|".join("---:" if c.numeric else "---" for c in table.columns) + "|"]
+    lines += map(_row, table.rows)
+    return "\n".join(lines) + (_BREAK + _elided(table) if table.elided else "")
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(_escaped(safe_text(cell, NAME_LIMIT)) for cell in cells) + " |"
+
+
+def _elided(table: Table) -> str:
+    return f"{table.elided} more row{'s' * (table.elided != 1)}" + (f": {_inline(table.hint)}" if table.hint else "")
+
+
+def _roofline(chart: Roofline) -> str:
+    """The ceilings as a table for whoever reads numbers, then the chart as the terminal draws it."""
+    rows = ["| Roof | Main |", "|---|---|"]
+    rows += [f"| {_inline(c.label)} | {'yes' if c.main else ''} |" for c in reversed(ceilings(chart))]
+    lines = textplot.plain(textplot.draw(chart))
+    fence = "`" * max(3, 1 + max((len(run) for line in lines for run in re.findall("`+", line)), default=0))
+    title = f"**{_inline(chart.title)}**{_BREAK}" if chart.title.strip() else ""
+    return title + "\n".join(rows) + _BREAK + "\n".join([f"{fence}text", *lines, fence])

@@ -1,0 +1,135 @@
+"""Blocks in, text for a terminal or a pipe out: no line is wider than asked, and no name can act on the terminal."""
+
+from rooflens.report.blocks import Block, Column, Heading, Paragraph, Roofline, Table
+from rooflens.report.render import textplot
+from rooflens.report.render.columns import columns, cut_middle, pad, wrapped
+from rooflens.report.render.escape import NAME_LIMIT, safe_prose, safe_text
+
+_GAP = 2
+# SGR codes. The hues follow the picture's: memory blue, compute red, launch yellow.
+_STYLES = {
+    "heading": "1",
+    "head": "2",
+    "warning": "33",
+    "main": "1",
+    "minor": "2",
+    "memory": "1;34",
+    "compute": "1;31",
+    "launch": "1;33",
+    "unknown": "1;35",
+}
+
+
+def render(blocks: tuple[Block, ...], *, width: int = 80, color: bool = False, unicode: bool = True) -> str:
+    """Without `unicode` the text is pure ASCII: other characters in names become escapes."""
+    width = max(width, 20)
+    drawn = [_block(block, width, unicode) for block in blocks]
+    return "\n\n".join("\n".join(_paint(line, color) for line in lines) for lines in drawn if lines) + "\n"
+
+
+def _block(block: Block, width: int, unicode: bool) -> list[textplot.Line]:
+    match block:
+        case Heading():
+            return _heading(block, width, unicode)
+        case Paragraph():
+            return _paragraph(block, width, unicode)
+        case Table():
+            return _table(block, width, unicode)
+        case Roofline():
+            return _roofline(block, width, unicode)
+
+
+def _paint(line: textplot.Line, color: bool) -> str:
+    if not color:
+        return "".join(text for text, _ in line).rstrip()
+    return "".join(f"\033[{_STYLES[style]}m{text}\033[0m" if style in _STYLES else text for text, style in line)
+
+
+def _heading(block: Heading, width: int, unicode: bool) -> list[textplot.Line]:
+    lines = wrapped(safe_prose(block.text, ascii_only=not unicode), width)
+    rule = ("─" if unicode else "-") * max(map(columns, lines))
+    return [((line, "heading"),) for line in (*lines, rule)]
+
+
+def _paragraph(block: Paragraph, width: int, unicode: bool) -> list[textplot.Line]:
+    text, warning = safe_prose(block.text, ascii_only=not unicode), block.tone == "warning"
+    lines = wrapped(text, width, "! ", "  ") if warning else wrapped(text, width)
+    return [((line, "warning" if warning else ""),) for line in lines]
+
+
+def _roofline(chart: Roofline, width: int, unicode: bool) -> list[textplot.Line]:
+    title = wrapped(safe_prose(chart.title, ascii_only=not unicode), width) if chart.title else []
+    return [*(((line, "heading"),) for line in title), *textplot.draw(chart, width=width, unicode=unicode)]
+
+
+def _table(table: Table, width: int, unicode: bool) -> list[textplot.Line]:
+    safe = [[safe_text(cell, NAME_LIMIT, ascii_only=not unicode) for cell in row] for row in table.rows]
+    names = [safe_text(column.name, NAME_LIMIT, ascii_only=not unicode) for column in table.columns]
+    roomy = _widths(table.columns, names, safe, width, least=24, lines=2)
+    widths = roomy or _widths(table.columns, names, safe, width, least=8, lines=99)
+    body = _grid(table.columns, names, safe, widths, unicode) if widths else _stacked(names, safe, width)
+    return [*body, *_elided(table, width, unicode)]
+
+
+def _widths(
+    columns_: tuple[Column, ...], names: list[str], rows: list[list[str]], width: int, *, least: int, lines: int
+) -> list[int]:
+    """Room for every cell and for names in so many lines; the widest text column gives way. Empty: it does not fit."""
+    cells = [max((columns(row[i]) for row in rows), default=0) for i in range(len(names))]
+    widths = [max(size, _name_width(name, lines)) for size, name in zip(cells, names, strict=True)]
+    excess = sum(widths) + _GAP * (len(widths) - 1) - width
+    while excess > 0:
+        text = [i for i, column in enumerate(columns_) if not column.numeric and widths[i] > least]
+        if not text:
+            return []
+        widest = max(text, key=lambda i: widths[i])
+        widths[widest] -= 1
+        excess -= 1
+    return widths
+
+
+def _name_width(name: str, lines: int) -> int:
+    """The least width that wraps a name into so many lines without breaking a word."""
+    width = max(map(columns, name.split()), default=0)
+    while len(wrapped(name, width)) > lines:
+        width += 1
+    return width
+
+
+def _grid(
+    columns_: tuple[Column, ...], names: list[str], rows: list[list[str]], widths: list[int], unicode: bool
+) -> list[textplot.Line]:
+    mark = "…" if unicode else "~"
+
+    def line(cells: list[str]) -> str:
+        fitted = (cut_middle(cell, w, mark) for cell, w in zip(cells, widths, strict=True))
+        padded = (pad(c, w, right=k.numeric) for c, w, k in zip(fitted, widths, columns_, strict=True))
+        return (" " * _GAP).join(padded).rstrip()
+
+    rule = (" " * _GAP).join(("─" if unicode else "-") * w for w in widths)
+    head = [(line(cells), "head") for cells in _header(names, widths)]
+    return [*((span,) for span in head), ((rule, "head"),), *(((line(row), ""),) for row in rows)]
+
+
+def _header(names: list[str], widths: list[int]) -> list[list[str]]:
+    """Names wider than their cells are wrapped, and stand on the rule."""
+    stacks = [wrapped(name, w) for name, w in zip(names, widths, strict=True)]
+    height = max(map(len, stacks), default=0)
+    full = [[""] * (height - len(stack)) + stack for stack in stacks]
+    return [[stack[i] for stack in full] for i in range(height)]
+
+
+def _stacked(names: list[str], rows: list[list[str]], width: int) -> list[textplot.Line]:
+    """Too narrow for columns: each row is a paragraph of 'name: cell'."""
+    lines: list[textplot.Line] = []
+    for row in rows:
+        pairs = [f"{name}: {cell}".strip(": ") for name, cell in zip(names, row, strict=True) if cell]
+        lines += [((line, ""),) for line in wrapped("; ".join(pairs), width, "- ", "  ")]
+    return lines
+
+
+def _elided(table: Table, width: int, unicode: bool) -> list[textplot.Line]:
+    if not table.elided:
+        return []
+    text = f"{table.elided} more row{'s' * (table.elided != 1)}" + (f": {table.hint}" if table.hint else "")
+    return [((line, "minor"),) for line in wrapped(safe_prose(text, ascii_only=not unicode), width)]

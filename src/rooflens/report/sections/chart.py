@@ -1,0 +1,77 @@
+"""An analysis document in, its Roofline block out. Dots are numbered as the layer table numbers its rows."""
+
+from math import ceil, floor, log10
+from typing import Any
+
+from rooflens.report.blocks import Dot, Roof, Roofline, Slope
+from rooflens.report.sections.ranking import ranked
+
+OFFCHIP = ("dram", "hbm", "gddr", "lpddr")
+LOWEST_INTENSITY_DECADE = -2
+
+
+def chart_of(document: dict[str, Any]) -> Roofline | None:
+    """None without a chip, or where the chip publishes nothing to draw."""
+    hardware = document["hardware"]
+    if hardware is None:
+        return None
+    return roofline_of(hardware, f"{document['model']['name']} on {hardware['name']}", _dots(document), _under(document))
+
+
+def roofline_of(
+    hardware: dict[str, Any], title: str, dots: tuple[Dot, ...] = (), under: frozenset[tuple[str, str]] = frozenset()
+) -> Roofline | None:
+    """`under` names the (dtype, unit) roofs that dots stand under; without dots every roof is a main one."""
+    roofs = tuple(
+        Roof(label=f"{dtype} {unit}", flop_per_s=rate, main=not under or (dtype, unit) in under)
+        for dtype, units in hardware["peak_flop_per_s"].items()
+        for unit, rate in units.items()
+        if rate is not None
+    )
+    slopes = tuple(
+        Slope(label=m["level"], bytes_per_s=m["bandwidth_bytes_per_s"], main=m["level"] in OFFCHIP)
+        for m in hardware["memory"]
+        if m["bandwidth_bytes_per_s"]
+    )
+    if not roofs or not slopes:
+        return None
+    x, y = decades(roofs, slopes)
+    return Roofline(title=title, roofs=roofs, slopes=slopes, dots=dots, x_decades=x, y_decades=y)
+
+
+def decades(roofs: tuple[Roof, ...], slopes: tuple[Slope, ...]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Whole decades from the chip alone: a decade past its last ridge, down to where its slowest memory starts."""
+    slowest = min(s.bytes_per_s for s in slopes)
+    highest = max(r.flop_per_s for r in roofs)
+    x = (LOWEST_INTENSITY_DECADE, ceil(log10(highest / slowest)) + 1)
+    return x, (floor(log10(slowest)) + LOWEST_INTENSITY_DECADE + 1, ceil(log10(highest * 1.01)))
+
+
+def _under(document: dict[str, Any]) -> frozenset[tuple[str, str]]:
+    peaks = document["hardware"]["peak_flop_per_s"]
+    found = {(d, op["unit"]) for op in document["ops"] if op["flops"] for d in _priced(op, peaks)}
+    return frozenset(found)
+
+
+def _priced(op: dict[str, Any], peaks: dict[str, Any]) -> list[str]:
+    """The dtype whose rate the op was priced at: its own where the chip has one for that unit, else the one it fell to."""
+    own = peaks.get(op["dtype"], {}).get(op["unit"])
+    if own is not None:
+        return [op["dtype"]]
+    rate = op["ridge_flop_per_byte"]
+    return [d for d, units in peaks.items() if units[op["unit"]] is not None and rate is not None][:1]
+
+
+def _dots(document: dict[str, Any]) -> tuple[Dot, ...]:
+    return tuple(
+        Dot(
+            number=number,
+            label=op["id"],
+            intensity=op["intensity_flop_per_byte"],
+            flop_per_s=op["flops"] / op["device_time_s"],
+            share=op["share"],
+            bound=op["bound"] or "unknown",
+        )
+        for number, op in ranked(document)
+        if op["flops"] and op["device_time_s"] and op["intensity_flop_per_byte"]
+    )

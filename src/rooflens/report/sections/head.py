@@ -1,0 +1,113 @@
+"""What was analysed, what could not be counted (first of all), and the verdict in three sentences."""
+
+from typing import Any
+
+from rooflens.report.blocks import Block, Column, Heading, Paragraph, Table
+from rooflens.report.sections.ranking import ranked
+from rooflens.units import show
+
+ZONE_WORDS = {
+    "memory-bound": "it waits for memory",
+    "compute-bound": "it keeps the arithmetic units busy",
+    "ridge": "memory and arithmetic are in balance",
+}
+
+
+def title(document: dict[str, Any]) -> tuple[Block, ...]:
+    s, hardware = document["settings"], document["hardware"]
+    chip = f" on {hardware['name']}" if hardware else ""
+    batch = f", batch {s['batch']}" if s["batch"] is not None else ""
+    facts = f"{s['dtype']}{batch}, {s['mode']}" + (f" with {s['optimizer']}" if s["mode"] == "training" else "")
+    return (Heading(text=f"{document['model']['name']}{chip} ({facts}, {s['execution']}, fusion {s['fusion']})"),)
+
+
+def opaque(document: dict[str, Any]) -> tuple[Block, ...]:
+    c = document["coverage"]
+    if not c["opaque"]:
+        return ()
+    named = ", ".join(f"{o['count']} x {o['kind']} (such as {o['example']})" for o in c["opaque"])
+    text = (
+        f"Not counted: {named}. Their work is unknown, so every total below is a lower bound; "
+        f"{c['share_counted']:.1%} of the ops are counted."
+    )
+    return (Paragraph(text=text, tone="warning"),)
+
+
+def totals(document: dict[str, Any]) -> tuple[Block, ...]:
+    t, m = document["totals"], document["model"]
+    rows = [
+        ("kernels (ops)", f"{t['kernels']:,} ({t['ops']:,})"),
+        ("parameters", f"{m['params']:,} ({show(m['param_bytes'], 'B')})"),
+        ("work", f"{show(t['flops'], 'FLOP')} ({show(t['macs'], 'MAC')})"),
+        ("bytes moved", f"{show(t['bytes'], 'B')} (in {show(t['input_bytes'], 'B')}, out {show(t['output_bytes'], 'B')}, "
+                        f"weights {show(t['param_bytes'], 'B')})"),
+        ("intensity", f"{_number(t['intensity_flop_per_byte'])} FLOP/byte"),
+    ]  # fmt: skip
+    if document["hardware"]:
+        rows += [
+            ("device time", f"at least {show(t['device_time_s'], 's')}" if t["device_time_s"] is not None else "unknown"),
+            ("latency", f"at least {show(t['latency_s'], 's')} with launches" if t["latency_s"] is not None else "unknown"),
+            ("throughput", f"at most {show(t['throughput_per_s'], '')}/s" if t["throughput_per_s"] else "unknown"),
+        ]
+    columns = (Column(name="total"), Column(name=""))
+    return (Table(columns=columns, rows=tuple(rows)),)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+def verdict(document: dict[str, Any]) -> tuple[Block, ...]:
+    """Three sentences for a newcomer: where the time goes, what is heaviest, what to do first."""
+    if document["hardware"] is None:
+        return (Paragraph(text="No chip was named, so only counts are given: add --on h100-sxm (or another id of 'rooflens hardware list') for times and zones."),)
+    if document["totals"]["device_time_s"] is None:
+        why = " ".join(f"{n}." for n in document["notes"] if "unknown" in n)
+        return (Paragraph(text=f"No time can be given: {why or 'a rate of this chip is not published.'}"),)
+    sentences = [_where(document), _heaviest(document), _first_step(document)]
+    return (Heading(text="Verdict"), Paragraph(text=" ".join(s for s in sentences if s)))
+
+
+def _where(document: dict[str, Any]) -> str:
+    t, name = document["totals"], document["hardware"]["name"]
+    if t["launch_bound"]:
+        return (
+            f"Most of the time {name} would wait for the host: its work takes {show(t['device_time_s'], 's')}, starting "
+            f"{t['kernels']} kernels one by one stretches that to {show(t['latency_s'], 's')}."
+        )
+    spent = _by_bound(document)
+    parts = " and ".join(f"{share:.0%} of that in layers limited by {bound}" for bound, share in spent)
+    return f"{name} needs at least {show(t['device_time_s'], 's')}, {parts}."
+
+
+def _by_bound(document: dict[str, Any]) -> list[tuple[str, float]]:
+    spent: dict[str, float] = {}
+    for op in document["ops"]:
+        if op["share"]:
+            bound = "compute" if op["zone"] == "compute-bound" else "memory" if op["zone"] == "memory-bound" else "both alike"
+            spent[bound] = spent.get(bound, 0.0) + op["share"]
+    return sorted(spent.items(), key=lambda item: -item[1])[:2]
+
+
+def _heaviest(document: dict[str, Any]) -> str:
+    rows = ranked(document)
+    if not rows or rows[0][1]["intensity_flop_per_byte"] is None:
+        return ""
+    op = rows[0][1]
+    ridge = f", the chip balances at {op['ridge_flop_per_byte']:.3g}" if op["ridge_flop_per_byte"] else ""
+    return (
+        f"The heaviest layer is {op['id']} ({op['share'] or 0:.0%}): it does {op['intensity_flop_per_byte']:.3g} "
+        f"operations per byte{ridge}, so {ZONE_WORDS.get(op['zone'], 'its zone is unknown')}."
+    )
+
+
+def _first_step(document: dict[str, Any]) -> str:
+    useful = [a for a in document["advice"] if a["move"] != "roof" and a["gain_s"] > 0 and not a["target"].startswith("kind")]
+    if not useful:
+        return "No change that is tried here makes it quicker on this chip."
+    a = useful[0]
+    return f"The change that gains most is to {_verb(a)}: {show(a['gain_s'], 's')} less ({a['gain_share']:.0%})."
+
+
+def _verb(advice: dict[str, Any]) -> str:
+    return f"run a {advice['action']}" if advice["action"].startswith("batch") else str(advice["action"])

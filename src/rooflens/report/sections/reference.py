@@ -1,0 +1,150 @@
+"""The tables that users look things up in: kinds of op, chips, findings. Records in, Blocks and documents out."""
+
+from typing import Any
+
+from rooflens.costs.sheet import FLOP_CONVENTION
+from rooflens.hardware.lint import Finding
+from rooflens.hardware.records import Hardware
+from rooflens.ops.spec import OpSpec
+from rooflens.ops.table import OPS
+from rooflens.report.blocks import Block, Column, Heading, Paragraph, Roofline, Table
+from rooflens.report.sections.chart import roofline_of
+from rooflens.report.document import hardware_document
+from rooflens.units import show
+
+
+def op_document(row: OpSpec) -> dict[str, Any]:
+    return {
+        "kind": row.kind,
+        "family": row.family,
+        "unit": row.unit,
+        "role": row.role,
+        "formula": row.formula,
+        "backward": [g.kind for g in row.backward],
+    }
+
+
+def ops_document() -> list[dict[str, Any]]:
+    return [op_document(row) for row in OPS.values()]
+
+
+def ops_blocks() -> tuple[Block, ...]:
+    columns = (Column(name="kind"), Column(name="family"), Column(name="unit"), Column(name="counted"))
+    rows = tuple((r.kind, r.family, r.unit, r.formula) for r in OPS.values())
+    return Heading(text=f"Kinds of op ({FLOP_CONVENTION})"), Table(columns=columns, rows=rows)
+
+
+def op_blocks(row: OpSpec) -> tuple[Block, ...]:
+    e = row.example
+    facts = (
+        ("family", row.family), ("unit", row.unit), ("fusion role", row.role), ("counted", row.formula),
+        ("backward", ", ".join(g.kind for g in row.backward) or "none derived"),
+        ("example inputs", _shapes(e.inputs)), ("example parameters", _shapes(e.params)),
+        ("example outputs", _shapes(e.outputs)), ("macs", f"{e.macs:,}"), ("flops", f"{e.flops:,}"),
+        ("bytes (fp32)", f"{e.bytes:,}"),
+    )  # fmt: skip
+    return Heading(text=row.kind), Table(columns=(Column(name=""), Column(name="")), rows=facts)
+
+
+def _shapes(shapes: tuple[tuple[int, ...], ...]) -> str:
+    return ", ".join("x".join(map(str, s)) for s in shapes) or "–"
+
+
+def chip_row(chip: Hardware) -> dict[str, Any]:
+    best = _best(chip)
+    return {
+        "id": chip.id,
+        "name": chip.name,
+        "kind": chip.kind,
+        "year": chip.year,
+        "offchip_bandwidth_bytes_per_s": chip.offchip.bandwidth_bytes_per_s if chip.offchip else None,
+        "best_dtype": best[0],
+        "best_unit": best[1],
+        "best_peak_flop_per_s": best[2],
+        "hypothetical": chip.hypothetical,
+    }
+
+
+def _best(chip: Hardware) -> tuple[str | None, str | None, float | None]:
+    """The 16-bit peak that most people ask for, else the highest there is."""
+    known = [p for p in chip.peaks if p.flop_per_s is not None]
+    wanted = [p for p in known if p.dtype in ("bf16", "fp16")] or known
+    top = max(wanted, key=lambda p: p.flop_per_s or 0.0, default=None)
+    return (top.dtype, top.unit, top.flop_per_s) if top else (None, None, None)
+
+
+def chips_blocks(chips: tuple[Hardware, ...]) -> tuple[Block, ...]:
+    columns = (
+        Column(name="id"), Column(name="name"), Column(name="kind"), Column(name="peak", numeric=True),
+        Column(name="of"), Column(name="off-chip", numeric=True), Column(name="ridge", numeric=True),
+    )  # fmt: skip
+    return Heading(text="Chips"), Table(columns=columns, rows=tuple(_chip_cells(c) for c in chips))
+
+
+def _chip_cells(chip: Hardware) -> tuple[str, ...]:
+    dtype, unit, peak = _best(chip)
+    bandwidth = chip.offchip.bandwidth_bytes_per_s if chip.offchip else None
+    ridge = peak / bandwidth if peak and bandwidth else None
+    return (
+        chip.id, chip.name + (" (hypothetical)" if chip.hypothetical else ""), chip.kind, show(peak, "OP/s", 3),
+        f"{dtype} {unit}" if dtype else "–", show(bandwidth, "B/s", 3), f"{ridge:.3g}" if ridge else "–",
+    )  # fmt: skip
+
+
+def chip_blocks(chip: Hardware) -> tuple[Block, ...]:
+    """Every value with its source, after the picture."""
+    columns = (Column(name="key"), Column(name="value", numeric=True), Column(name="source"))
+    rows = tuple((f.key, _fact_text(f.key, f.value, f.absent), f.source) for f in chip.facts)
+    note = (Paragraph(text=chip.note, tone="warning" if chip.hypothetical else "plain"),) if chip.note else ()
+    chart = roofline_of(hardware_document(chip), chip.name)
+    head: tuple[Block, ...] = (Heading(text=f"{chip.name} ({chip.id}, {chip.kind})"), *note)
+    return (*head, *((chart,) if chart else ()), *ridges_blocks(chip), Table(columns=columns, rows=rows))
+
+
+_UNITS = {
+    "peak": "OP/s", "bandwidth": "B/s", "capacity": "B", "clock": "Hz", "power": "W", "launch": "s", "energy": "J",
+}  # fmt: skip
+
+
+def _fact_text(key: str, value: float | None, absent: bool) -> str:
+    if value is None:
+        return "none" if absent else "unpublished"
+    parts = key.split(".")
+    unit = _UNITS.get(parts[-1]) or _UNITS.get(parts[0], "")
+    return show(value, unit) if unit else f"{value:g}"
+
+
+def ridges_blocks(chip: Hardware) -> tuple[Block, ...]:
+    """How many operations a layer must do per byte, by dtype and unit."""
+    columns = (Column(name="dtype"), Column(name="unit"), Column(name="peak", numeric=True), Column(name="ridge FLOP/byte", numeric=True))
+    rows = tuple(
+        (p.dtype, p.unit, show(p.flop_per_s, "OP/s"), f"{ridge:.4g}" if (ridge := chip.ridge(p.dtype, p.unit)) else "–")
+        for p in chip.peaks
+        if chip.has(p.dtype, p.unit)
+    )
+    return (Table(columns=columns, rows=rows),)
+
+
+def charts_of(chips: tuple[Hardware, ...]) -> tuple[Roofline, ...]:
+    found = (roofline_of(hardware_document(c), c.name) for c in chips)
+    return tuple(c for c in found if c is not None)
+
+
+def compare_blocks(chips: tuple[Hardware, ...]) -> tuple[Block, ...]:
+    """Chips as columns, their values as rows: only what at least one of them publishes."""
+    keys = dict.fromkeys(f.key for c in chips for f in c.facts if f.value is not None and not f.key.startswith("ops_per_clock"))
+    columns = (Column(name="key"), *(Column(name=c.id, numeric=True) for c in chips))
+    rows = tuple((key, *(_cell(c, key) for c in chips)) for key in sorted(keys))
+    return Heading(text="Side by side"), Table(columns=columns, rows=rows)
+
+
+def _cell(chip: Hardware, key: str) -> str:
+    fact = chip.fact(key)
+    return _fact_text(key, fact.value, fact.absent) if fact else "–"
+
+
+def lint_blocks(findings: tuple[Finding, ...], chips: int) -> tuple[Block, ...]:
+    if not findings:
+        return (Paragraph(text=f"{chips} chips checked, nothing found."),)
+    columns = (Column(name="chip"), Column(name="severity"), Column(name="key"), Column(name="finding"))
+    return (Table(columns=columns, rows=tuple((f.chip, f.severity, f.key, f.message) for f in findings)),)
