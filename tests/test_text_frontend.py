@@ -360,9 +360,10 @@ def test_an_unknown_dtype_is_refused() -> None:
         text_graph("8x4 | linear 4", training=True, optimizer="adam")
 
 
-_ARGS = """
-as input a bias causal k3 k1x7 k2 s2 p1 d2 g2 x2 x0 4 8 0 context=4 kvheads=2 kvheads= = k x -1 é ² ٣ k٣
-""".split()
+_ARGS = (
+    *("as", "input", "a", "bias", "causal", "k3", "k1x7", "k2", "s2", "p1", "d2", "g2", "x2", "x0", "4", "8", "0"),
+    *("context=4", "kvheads=2", "kvheads=", "=", "k", "x", "-1", "é", "²", "٣", "k٣"),
+)
 _WORDS = st.sampled_from([*LAYERS, *_ARGS, BIGGEST, str(MAX_DIM + 1)])
 _SHAPES = st.sampled_from(
     [

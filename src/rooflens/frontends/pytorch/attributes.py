@@ -84,8 +84,8 @@ def _pool3d(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (("kernel", _window(args[1], 3)),), ()
 
 
-def _pool_backward(kind: str, args: Any, kwargs: Any) -> Detail:
-    return kind, (("kernel", _window(args[2], 2)),), (1,)
+def _pool_backward(axes: int) -> Callable[[str, Any, Any], Detail]:
+    return lambda kind, args, kwargs: (kind, (("kernel", _window(args[2], axes)),), (1,))
 
 
 def _window(value: Any, axes: int) -> tuple[int, ...]:
@@ -110,19 +110,24 @@ def _attention(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (("causal", bool(_at(args, 5, kwargs.get("is_causal", False)))),), ()
 
 
-def _to(kind: str, args: Any, kwargs: Any) -> Detail:
-    """A change of device or layout alone is a copy."""
-    wanted = kwargs.get("dtype")
-    return ("cast" if isinstance(wanted, torch.dtype) and wanted != args[0].dtype else "copy"), (), ()
+def _recurrent(kind: str, args: Any, kwargs: Any) -> Detail:
+    """Where its weights stand among the tensors: after the input, the sizes of a packed one, and the states."""
+    before, weights = args[1 : 3 if isinstance(args[3], list | tuple) else 2], args[2]
+    if isinstance(args[3], list | tuple):
+        weights = args[3]
+    first = 1 + sum(len(a) if isinstance(a, list | tuple) else 1 for a in before)
+    return kind, (("weights", (first, len(weights))),), ()
+
+
+def _stored(kind: str, args: Any, kwargs: Any) -> Detail:
+    """index_put, adding where it should accumulate."""
+    adds = bool(_at(args, 3, kwargs.get("accumulate", False)))
+    return ({"scatter": "scatter_add", "copy": "scatter_reduce"}[kind] if adds else kind), (), ()
 
 
 def _multiply(kind: str, args: Any, kwargs: Any) -> Detail:
     complex_ = any(isinstance(a, torch.Tensor) and a.is_complex() for a in args)
     return ("complex_mul" if complex_ else kind), (), ()
-
-
-def _dropout(kind: str, args: Any, kwargs: Any) -> Detail:
-    return kind, (), ()
 
 
 DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
@@ -141,7 +146,8 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     **dict.fromkeys(("max_pool1d", "max_pool1d_with_indices", "avg_pool1d"), _pool1d),
     **dict.fromkeys(("max_pool2d", "max_pool2d_with_indices", "avg_pool2d"), _pool2d),
     **dict.fromkeys(("max_pool3d", "max_pool3d_with_indices", "avg_pool3d"), _pool3d),
-    **dict.fromkeys(("avg_pool2d_backward", "avg_pool3d_backward"), _pool_backward),
+    "avg_pool2d_backward": _pool_backward(2),
+    "avg_pool3d_backward": _pool_backward(3),
     **{f"adaptive_{p}_pool{n}d": _axes(n) for p in ("avg", "max") for n in (1, 2, 3)},
     "_adaptive_avg_pool2d": _axes(2),
     "_adaptive_avg_pool3d": _axes(3),
@@ -149,8 +155,7 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     **dict.fromkeys(("pow", "pow_"), _pow),
     "square": lambda kind, args, kwargs: (kind, (("exponent", 2),), ()),
     "scaled_dot_product_attention": _attention,
-    "_to_copy": _to,
-    "to": _to,
-    "type_as": lambda kind, args, kwargs: ("cast", (), ()),
+    **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), _recurrent),
+    **dict.fromkeys(("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"), _stored),
     **dict.fromkeys(("mul", "mul_"), _multiply),
 }

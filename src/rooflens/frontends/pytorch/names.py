@@ -109,7 +109,7 @@ KERNELS = _rows(
     mish_backward="mish_backward",
     glu_backward="glu_backward",
     gelu_backward="gelu_backward",
-    dropout="dropout dropout_ native_dropout",
+    dropout="native_dropout",
     dropout_backward="native_dropout_backward",
     # norms
     layernorm="layer_norm native_layer_norm",
@@ -135,7 +135,7 @@ KERNELS = _rows(
     mean="mean",
     sum="sum nansum trace",
     prod="prod",
-    extremum="max min amax amin argmax argmin aminmax any all median count_nonzero nanmedian",
+    extremum="max min amax amin argmax argmin aminmax any all _is_any_true _is_all_true median count_nonzero nanmedian",
     var="var std var_mean std_mean",
     vector_norm="norm linalg_vector_norm dist",
     logsumexp="logsumexp special_logsumexp",
@@ -156,11 +156,10 @@ KERNELS = _rows(
     # moves
     copy="clone copy pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle flip fliplr flipud rot90 "
     "unfold_copy im2col diag_embed index_fill index_fill_ masked_scatter masked_scatter_ masked_select nonzero "
-    "nonzero_numpy argwhere index_copy complex slice_scatter select_scatter diagonal_scatter as_strided_scatter "
+    "index_copy complex slice_scatter select_scatter diagonal_scatter as_strided_scatter "
     "select_backward slice_backward diagonal_backward index_select_backward _pack_padded_sequence "
     "_pack_padded_sequence_backward _pad_packed_sequence scatter index_put _unsafe_index_put max_unpool2d max_unpool3d",
     scatter_reduce="scatter_add index_add scatter_reduce index_reduce",
-    cast="_to_copy",
     concat="cat stack concat concatenate hstack vstack dstack row_stack column_stack block_diag",
     pad="constant_pad_nd pad reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d "
     "replication_pad3d _pad_circular",
@@ -237,7 +236,7 @@ ALIASES = _rows(
     "alias",
     view="reshape",
     copy="contiguous",
-    cast="to type_as _autocast_to_reduced_precision _autocast_to_full_precision",
+    cast="to _to_copy type_as _autocast_to_reduced_precision _autocast_to_full_precision",
 )
 FREE = _rows(
     "free",
@@ -248,11 +247,13 @@ FREE = _rows(
     "retain_grad output_nr _backward size stride numel dim storage_offset is_contiguous "
     "_cudnn_rnn_flatten_weight",
 )
-ANSWERS = _rows("answer", identity="item _local_scalar_dense is_nonzero equal allclose _is_all_true _is_any_true")
-ROWS: dict[str, Row] = {**KERNELS, **SPECIAL, **VIEWS, **ALIASES, **FREE, **ANSWERS}
-
-# Dropout of whole channels and its kin: in evaluation they pass their input on; in training torch takes them apart.
-IDLE_IN_EVALUATION = frozenset(
-    "dropout dropout_ feature_dropout feature_dropout_ alpha_dropout alpha_dropout_ feature_alpha_dropout "
-    "feature_alpha_dropout_".split()
+ANSWERS = _rows("answer", identity="item _local_scalar_dense is_nonzero equal allclose")
+# In evaluation they pass their input on; in training torch takes apart those that drop whole channels.
+DROPOUTS = _rows(
+    "dropout",
+    dropout="dropout dropout_ feature_dropout feature_dropout_ alpha_dropout alpha_dropout_ feature_alpha_dropout "
+    "feature_alpha_dropout_",
 )
+# Overloads that are another function than their name says: a mask alone makes `where` a search.
+TAKEN_APART = frozenset({"where."})
+ROWS: dict[str, Row] = {**KERNELS, **SPECIAL, **VIEWS, **ALIASES, **FREE, **ANSWERS, **DROPOUTS}

@@ -6,19 +6,21 @@ training autograd takes composites apart first; `whole.py` meets the few that mu
 
 import bisect
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rooflens.frontends.pytorch.attributes import DETAILS
-from rooflens.frontends.pytorch.names import ROWS, Row
+from rooflens.frontends.pytorch.guesses import DATA_DEPENDENT
+from rooflens.frontends.pytorch.names import ROWS, TAKEN_APART, Row
 from rooflens.frontends.pytorch.shapes import SHAPES
 from rooflens.frontends.pytorch.tracker import TensorTracker
 from rooflens.graph.build import GraphBuilder
 from rooflens.graph.records import Attr
 
-Tensors = list[torch.Tensor]
+Writes = tuple[tuple[int, str], ...]  # places and names of the arguments that a call writes to
 _META = torch.device("meta")
 
 
@@ -30,11 +32,14 @@ class _Plan:
     def __init__(self, func: Any) -> None:
         schema = func._schema
         self.name: str = schema.name.partition("::")[2]
-        self.row: Row | None = ROWS.get(self.name) if schema.name.startswith("aten::") else None
+        apart = not schema.name.startswith("aten::") or f"{self.name}.{schema.overload_name}" in TAKEN_APART
+        self.row: Row | None = None if apart else ROWS.get(self.name)
         self.shape = SHAPES.get(self.name)
         self.detail = DETAILS.get(self.name)
         self.writes = tuple(
-            place for place, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write
+            (place, a.name)
+            for place, a in enumerate(schema.arguments)
+            if a.alias_info is not None and a.alias_info.is_write
         )
 
 
@@ -59,7 +64,7 @@ class Recorder(TorchDispatchMode):
         self.autocast = autocast
         self.assumptions: dict[str, None] = {}
         self._modules = modules
-        self._stack: list[tuple[str, bool]] = [("", False)]
+        self._stack: list[tuple[str, bool, Any]] = [("", False, None)]
         self._sequence: list[int] = []
         self._ops_by_sequence: list[int] = []
         self._on_meta: dict[int, torch.Tensor] = {}
@@ -73,10 +78,21 @@ class Recorder(TorchDispatchMode):
         if path is None:
             path = self._stack[-1][0]
         plain = type(module).__module__.startswith("torch.nn.") and not module._modules
-        self._stack.append((path, plain))
+        self._stack.append((path, plain, module))
 
     def leave(self, module: Any, args: Any, output: Any) -> None:
-        self._stack.pop()
+        """A module inside it that raised, and was caught, never left."""
+        while len(self._stack) > 1 and self._stack.pop()[2] is not module:
+            pass
+
+    @contextmanager
+    def at(self, path: str, plain: bool) -> Iterator[None]:
+        """For a graph that is run without its modules: the ops inside belong to the module at `path`."""
+        self._stack.append((path, plain, None))
+        try:
+            yield
+        finally:
+            self._stack.pop()
 
     @property
     def module(self) -> str:
@@ -89,7 +105,7 @@ class Recorder(TorchDispatchMode):
             if cause is not None:
                 op = self.builder.ops[cause]
                 return op.id, op.module
-        path, plain = self._stack[-1]
+        path, plain, _ = self._stack[-1]
         if plain and kind not in ("cast", "copy"):
             return path, path
         return (f"{path}.{kind}" if path else kind), path
@@ -135,11 +151,11 @@ class Recorder(TorchDispatchMode):
             return self._alias(func, plan, row, args, kwargs)
         if how == "answer":
             return self._answer(func, plan, args, kwargs)
+        if how == "dropout":
+            return self._dropout(func, plan, args, kwargs)
         return self._free(func, args, kwargs)
 
     def _kernel(self, func: Any, plan: _Plan, row: Row, args: Any, kwargs: Any) -> Any:
-        if plan.name == "dropout":
-            return self._dropout(func, args)
         if self.autocast is not None:
             args = self.autocast_args(plan.name, args)
         args, kwargs = self.all_meta(args, kwargs)
@@ -151,26 +167,32 @@ class Recorder(TorchDispatchMode):
         return out
 
     def _run(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
-        if plan.name in _DATA_DEPENDENT:
-            self.assume(f"{plan.name} was taken to select every element")
-            return _DATA_DEPENDENT[plan.name](*args)
-        return func(*args, **kwargs)
+        """torch's own shape kernel, or ours where the shape depends on values that a meta tensor does not have."""
+        rule = DATA_DEPENDENT.get(plan.name)
+        out = None if rule is None else rule(func, *args, **kwargs)
+        if out is None:
+            return func(*args, **kwargs)
+        self.assume(f"{plan.name} was taken to select every element")
+        return out
 
     def _note(
-        self, kind: str, attrs: Any, skip: tuple[int, ...], writes: tuple[int, ...], row: Row, args: Any, kwargs: Any, out: Any
+        self, kind: str, attrs: Any, skip: tuple[int, ...], writes: Writes, row: Row, args: Any, kwargs: Any, out: Any
     ) -> None:
         track = self.tracker
-        mutated = [args[w] for w in writes if w < len(args)] or [kwargs["out"]] if writes else []
+        mutated = [t for w, name in writes for t in tensors_in(args[w] if w < len(args) else kwargs.get(name))]
         if mutated and _is_counter(mutated[0]):
             return  # a batch counter belongs to its norm
         if row.overwrites:
             skip = (*skip, 0)
         ins = [track.id_of(t) for place, a in enumerate(args) if place not in skip for t in tensors_in(a)]
-        ins += [track.id_of(t) for name, a in kwargs.items() if name != "out" for t in tensors_in(a)]
+        given = {name for _, name in writes}
+        ins += [track.id_of(t) for name, a in kwargs.items() if name not in given for t in tensors_in(a)]
         if row.scatters:
             ins = self._stored_first(args, ins)
         if mutated:
-            outs = [track.written(t) for t in _flat(mutated)]
+            if row.overwrites or row.scatters:
+                ins += track.kept_around(mutated[0], row.scatters)
+            outs = [track.written(t) for t in mutated]
         else:
             outs = [track.fresh(t) for t in tensors_in(out)]
         if kind == "batchnorm_train":
@@ -203,7 +225,7 @@ class Recorder(TorchDispatchMode):
     def _alias(self, func: Any, plan: _Plan, row: Row, args: Any, kwargs: Any) -> Any:
         """reshape, contiguous, to: a copy where the memory has to change, a view or nothing where not."""
         source = args[0]
-        out = func(*args, **kwargs)
+        out = self._converted(func, args, kwargs)
         if out is source:
             return out
         if self.tracker.shares_storage(out, [source]):
@@ -215,15 +237,29 @@ class Recorder(TorchDispatchMode):
         self.record(kind, (self.tracker.id_of(source),), (self.tracker.fresh(out),), attrs)
         return out
 
-    def _dropout(self, func: Any, args: Any) -> Any:
+    def _converted(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """A meta tensor that is asked onto a real device: small ones come as ones, so that a list can be made of
+        them; large ones stay."""
+        source, device = args[0], _device_of(args, kwargs)
+        if device is None or device.type == "meta" or not source.is_meta:
+            return func(*args, **kwargs)
+        dtype = _dtype_of(args, kwargs) or source.dtype
+        if source.numel() > _READABLE or (source.requires_grad and torch.is_grad_enabled()):
+            return torch.ops.aten._to_copy.default(source, dtype=dtype)
+        self.assume(f"the values of a tensor were moved to {device.type} and taken as 1")
+        return torch.ones(source.shape, dtype=dtype)
+
+    def _dropout(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
         """In evaluation it passes its input on: an op that is a view."""
         x, p, train = args
-        if train and p > 0:
-            out, mask = torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)
-            self.record("dropout", (self.tracker.id_of(x),), (self.tracker.fresh(out), self.tracker.fresh(mask)))
-            return out
-        self.pass_through(x)
-        return x
+        if not train or p == 0:
+            self.pass_through(x)
+            return x
+        if plan.name != "dropout":
+            return self._unlisted(func, plan, args, kwargs)
+        out, mask = torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)
+        self.record("dropout", (self.tracker.id_of(x),), (self.tracker.fresh(out), self.tracker.fresh(mask)))
+        return out
 
     def pass_through(self, x: torch.Tensor) -> None:
         self.record("dropout_eval", (self.tracker.id_of(x),), (self.tracker.viewed(x),), view=True)
@@ -240,7 +276,7 @@ class Recorder(TorchDispatchMode):
         source = args[0]
         if not source.is_meta:
             return func(*args, **kwargs)
-        value: Any = True if plan.name in ("equal", "is_nonzero") or source.dtype == torch.bool else 1
+        value: Any = True if plan.name in _YES_OR_NO or source.dtype == torch.bool else 1
         value = float(value) if source.is_floating_point() and value is not True else value
         self.assume(f"the value of a tensor was asked for ({plan.name}) and taken as {value}")
         return value
@@ -320,14 +356,22 @@ FULL = frozenset(
 _INDIVISIBLE: set[Any] = set()
 
 
-def _nonzero(x: torch.Tensor) -> torch.Tensor:
-    return torch.empty((x.numel(), x.dim()), dtype=torch.int64, device=_META)
+_YES_OR_NO = frozenset({"equal", "is_nonzero", "allclose"})
+_READABLE = 65536  # elements of a meta tensor that may become real when a model asks for its values
 
 
-_DATA_DEPENDENT = {
-    "nonzero": _nonzero,
-    "masked_select": lambda x, mask: torch.empty((x.numel(),), dtype=x.dtype, device=_META),
-}
+def _device_of(args: Any, kwargs: Any) -> Any:
+    other = args[1] if len(args) > 1 else None
+    if isinstance(other, torch.Tensor):
+        return other.device
+    return kwargs.get("device") or next((a for a in args[1:] if isinstance(a, torch.device)), None)
+
+
+def _dtype_of(args: Any, kwargs: Any) -> Any:
+    other = args[1] if len(args) > 1 else None
+    if isinstance(other, torch.Tensor):
+        return other.dtype
+    return kwargs.get("dtype") or next((a for a in args[1:] if isinstance(a, torch.dtype)), None)
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
@@ -339,10 +383,6 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from tensors_in(item)
-
-
-def _flat(value: Any) -> Tensors:
-    return list(tensors_in(value))
 
 
 def _mapped(change: Any, value: Any) -> Any:

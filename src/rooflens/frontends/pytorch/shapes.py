@@ -113,6 +113,30 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor | None:
     return None if batch is None else _new(a, (*batch, a.shape[-2], b.shape[-1]))
 
 
+def grouped_mm(
+    a: torch.Tensor, b: torch.Tensor, offs: Any = None, bias: Any = None, out_dtype: Any = None
+) -> torch.Tensor | None:
+    """torch's meta kernel knows bf16 only; the real kernels know more."""
+    if a.dim() not in (2, 3) or b.dim() not in (2, 3) or a.shape[-1] != b.shape[-2]:
+        return None
+    flat = a.dim() == b.dim() == 2
+    groups = (offs.shape[0],) if flat else (a.shape[0],) if a.dim() == b.dim() == 3 else ()
+    return _empty((*groups, a.shape[-2], b.shape[-1]), dtype=out_dtype or a.dtype, device=_META)
+
+
+def recurrent(x: torch.Tensor, *args: Any) -> tuple[torch.Tensor, ...] | None:
+    """x, states, weights, biased, layers, dropout, training, both ways, batch first; packed sequences have their
+    batch sizes second, and no batch axis."""
+    packed = isinstance(args[2], list | tuple)
+    states, weights = args[1:3] if packed else args[:2]
+    states = tuple(states) if isinstance(states, list | tuple) else (states,)
+    if x.shape[-1] != weights[0].shape[-1] or x.dtype != weights[0].dtype:
+        return None
+    ways = 2 if args[7 if packed else 6] else 1
+    out = _empty((*x.shape[:-1], states[0].shape[-1] * ways), dtype=x.dtype, device=_META)
+    return out, *(torch.empty_like(s, memory_format=torch.contiguous_format) for s in states)
+
+
 def attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any = None, p: float = 0.0, causal: bool = False, **kwargs: Any
 ) -> torch.Tensor | None:
@@ -357,7 +381,8 @@ SHAPES: dict[str, ShapeRule] = {
     "clamp": clamp,
     **dict.fromkeys(_BACKWARD.split(), first_gradient),
     "linear": linear, "mm": mm, "addmm": addmm, "bmm": bmm, "matmul": matmul,
-    "scaled_dot_product_attention": attention,
+    "scaled_dot_product_attention": attention, "_grouped_mm": grouped_mm,
+    **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), recurrent),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), conv),
     "convolution": convolution, "convolution_backward": convolution_backward,
     "batch_norm": batch_norm, "native_batch_norm": native_batch_norm,

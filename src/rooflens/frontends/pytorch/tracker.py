@@ -137,6 +137,14 @@ class TensorTracker:
         self._remember(t, tid, storage)
         return tid
 
+    def kept_around(self, t: torch.Tensor, partly: bool) -> list[int]:
+        """What a partial write leaves standing must have been written before: a dependency that reads no bytes."""
+        storage = self._storages[t.untyped_storage()._cdata]
+        old = self.builder.tensors[storage.owner]
+        if not partly and _stored(t, tuple(t.shape)) >= old.elements:
+            return []
+        return [self.builder.tensor((0,), old.dtype, old.role, base=old.base, elements=0, name=old.name)]
+
     def shares_storage(self, t: torch.Tensor, others: list[torch.Tensor]) -> bool:
         mine = t.untyped_storage()._cdata
         return any(o.untyped_storage()._cdata == mine for o in others)

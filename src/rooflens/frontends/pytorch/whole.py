@@ -4,6 +4,7 @@ They are met by the dispatcher, above autograd, however they are reached (Python
 one forward op and the backward kernels that the OPS table names for it.
 """
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -88,17 +89,16 @@ def _rms_norm(recorder: Recorder, x: Any, shape: Any, w: Any = None, eps: Any = 
 
 
 def _recurrent(kind: str) -> Callable[..., Any]:
-    def call(
-        recorder: Recorder, x: Any, state: Any, weights: Any, biased: bool, layers: int, p: float, train: bool,
-        both: bool, batch_first: bool,
-    ) -> Any:  # fmt: skip
-        states = tuple(state) if isinstance(state, list | tuple) else (state,)
-        hidden = states[0].shape[-1]
-        make = lambda: (  # noqa: E731
-            torch.empty((*x.shape[:-1], hidden * (2 if both else 1)), dtype=x.dtype, device="meta"),
-            *(torch.empty_like(s) for s in states),
-        )
-        return _Whole.apply(recorder, kind, (), make, x, *weights, *states)
+    """`args` as in shapes.recurrent. The weights come right behind the input, where the attribute says."""
+
+    def call(recorder: Recorder, x: Any, *args: Any) -> Any:
+        packed = isinstance(args[2], list | tuple)
+        states, weights = args[1:3] if packed else args[:2]
+        states = tuple(states) if isinstance(states, list | tuple) else (states,)
+        if shapes.recurrent(x, *args) is None:
+            raise RuntimeError(f"input of size {x.shape[-1]} does not match weights of size {weights[0].shape[-1]}")
+        attrs: tuple[tuple[str, Attr], ...] = (("weights", (1, len(weights))),)
+        return _Whole.apply(recorder, kind, attrs, lambda: shapes.recurrent(x, *args), x, *weights, *states)
 
     return call
 
@@ -108,10 +108,9 @@ WHOLE: dict[str, Callable[..., Any]] = {
     "scaled_dot_product_attention": _attention,
     "dropout": _dropout,
     "rms_norm": _rms_norm,
-    "lstm.input": _recurrent("lstm"),
-    "gru.input": _recurrent("gru"),
-    "rnn_tanh.input": _recurrent("rnn"),
-    "rnn_relu.input": _recurrent("rnn"),
+    **{f"lstm.{form}": _recurrent("lstm") for form in ("input", "data")},
+    **{f"gru.{form}": _recurrent("gru") for form in ("input", "data")},
+    **{f"rnn_{f}.{form}": _recurrent("rnn") for f in ("tanh", "relu") for form in ("input", "data")},
 }
 # Composites that autocast changes and that must therefore be met above autograd too.
 _CAST_ABOVE = ("conv1d", "conv2d", "conv3d", "matmul", "softmax.int", "log_softmax.int", "layer_norm", "group_norm")
@@ -163,20 +162,30 @@ def _cast_above(recorder: Recorder, name: str, args: Any) -> Any:
     return tuple(cast(a) for a in args)
 
 
+def _weights_of(given: Any) -> torch.Tensor:
+    """As nn.MultiheadAttention returns them: one matrix a batch item, or one a head."""
+    query, key = given["query"], given["key"]
+    steps = key.shape[0] + (given["bias_k"] is not None) + bool(given["add_zero_attn"])
+    heads = () if given["average_attn_weights"] else (given["num_heads"],)
+    batch = (query.shape[1],) if query.dim() == 3 else ()
+    return torch.empty((*batch, *heads, query.shape[0], steps), dtype=query.dtype, device="meta")
+
+
 @contextmanager
 def fused_multi_head(recorder: Recorder) -> Iterator[None]:
     """nn.MultiheadAttention asked for its averaged weights takes attention apart: keep it one op, and say so."""
     original = functional.multi_head_attention_forward
+    signature = inspect.signature(original)
 
-    def call(query: Any, *args: Any, **kwargs: Any) -> Any:
-        wants = kwargs.get("need_weights", True)
-        out, _ = original(query, *args, **{**kwargs, "need_weights": False})
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        wants, given.arguments["need_weights"] = given.arguments["need_weights"], False
+        out, _ = original(*given.args, **given.kwargs)
         if not wants:
             return out, None
         recorder.assume("attention counted as one fused op; the averaged weights it also returns are not")
-        key = args[0]
-        batch = (query.shape[1],) if query.dim() == 3 else ()
-        return out, torch.empty((*batch, query.shape[0], key.shape[0]), dtype=query.dtype, device="meta")
+        return out, _weights_of(given.arguments)
 
     functional.multi_head_attention_forward = call  # type: ignore[assignment]
     try:

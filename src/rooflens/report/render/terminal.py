@@ -6,7 +6,7 @@ from rooflens.report.render.columns import columns, cut_middle, pad, wrapped
 from rooflens.report.render.escape import NAME_LIMIT, safe_prose, safe_text
 
 _GAP = 2
-# SGR codes. The hues follow the picture's: memory blue, compute red, launch yellow.
+# SGR codes. The hues follow the picture's: memory blue, compute red, launch green.
 _STYLES = {
     "heading": "1",
     "head": "2",
@@ -15,7 +15,7 @@ _STYLES = {
     "minor": "2",
     "memory": "1;34",
     "compute": "1;31",
-    "launch": "1;33",
+    "launch": "1;32",
     "unknown": "1;35",
 }
 

@@ -1,0 +1,88 @@
+"""Shapes that depend on values, which a meta tensor does not have: the call in, its largest possible result out.
+
+Masks are taken as full, values as all different and counts as one; the recorder lists each use as an assumption. A rule
+returns None where the values are known after all, and torch's own kernel then answers.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Rule = Callable[..., Any]
+_INT = torch.int64
+_MASKS = (torch.bool, torch.uint8)
+
+
+def _empty(shape: Any, dtype: torch.dtype) -> torch.Tensor:
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def _nonzero(func: Any, x: torch.Tensor) -> torch.Tensor | None:
+    return _empty((x.numel(), x.dim()), _INT) if x.is_meta else None
+
+
+def _masked_select(func: Any, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return _empty((torch.broadcast_shapes(x.shape, mask.shape).numel(),), x.dtype)
+
+
+def _unique(func: Any, x: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...] | None:
+    return (_empty((x.numel(),), x.dtype), _empty(x.shape, _INT), _empty((x.numel(),), _INT)) if x.is_meta else None
+
+
+def _unique_dim(func: Any, x: torch.Tensor, dim: int, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...] | None:
+    size = (x.shape[dim],)
+    return (_empty(x.shape, x.dtype), _empty(size, _INT), _empty(size, _INT)) if x.is_meta else None
+
+
+def _bincount(func: Any, x: torch.Tensor, weights: Any = None, minlength: int = 0) -> torch.Tensor | None:
+    dtype = _INT if weights is None else weights.dtype
+    return _empty((max(minlength, x.numel()),), dtype) if x.is_meta else None
+
+
+def _repeat_interleave(
+    func: Any, x: torch.Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> torch.Tensor | None:
+    """Called with counts alone it makes the indices; with a tensor and counts it repeats the tensor's slices."""
+    if repeats is None:
+        return _empty((output_size or x.numel(),), _INT)
+    if not isinstance(repeats, torch.Tensor) or not repeats.is_meta:
+        return None
+    shape = [x.numel()] if dim is None else list(x.shape)
+    shape[dim or 0] = output_size or shape[dim or 0]
+    return _empty(shape, x.dtype)
+
+
+def _indexed(func: Any, x: torch.Tensor, indices: Any, *args: Any, **kwargs: Any) -> Any:
+    """A mask among the indices stands for the places where it holds."""
+    if not any(i is not None and i.dtype in _MASKS for i in indices):
+        return None
+    places: list[torch.Tensor | None] = []
+    for i in indices:
+        if i is None or i.dtype not in _MASKS:
+            places.append(i)
+        else:
+            places += [_empty((i.numel(),), _INT)] * i.dim()
+    return func(x, places, *args, **kwargs)
+
+
+def _packed(func: Any, x: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> tuple[torch.Tensor, ...] | None:
+    """Known lengths give the true number of steps; the sizes stay on the CPU, where torch reads them."""
+    batch, steps = x.shape[:2] if batch_first else (x.shape[1], x.shape[0])
+    known = [steps] * batch if lengths.is_meta else lengths.tolist()
+    sizes = [sum(n > step for n in known) for step in range(max(known, default=0))]
+    return _empty((sum(known), *x.shape[2:]), x.dtype), torch.tensor(sizes, dtype=_INT)
+
+
+DATA_DEPENDENT: dict[str, Rule] = {
+    "nonzero": _nonzero,
+    "masked_select": _masked_select,
+    "_unique2": _unique,
+    "unique_consecutive": _unique,
+    "unique_dim": _unique_dim,
+    "bincount": _bincount,
+    "repeat_interleave": _repeat_interleave,
+    "index": _indexed,
+    "_unsafe_index": _indexed,
+    "_pack_padded_sequence": _packed,
+}
