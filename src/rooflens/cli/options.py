@@ -118,5 +118,5 @@ def draw_charts(charts: tuple[Roofline, ...], path: str) -> None:
 
     kind = picture_format(path)
     if not charts:
-        raise SyntaxFault(f"--plot {path}: nothing to draw: name a chip whose peaks and bandwidth are published")
+        raise SyntaxFault(f"--plot {path}: nothing to draw: name a chip with --on whose peaks and bandwidth are published")
     write_bytes(path, draw(charts if len(charts) > 1 else charts[0], kind))

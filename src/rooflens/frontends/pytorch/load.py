@@ -103,3 +103,19 @@ def _call(function: Any, model: str) -> Any:
         raise
     except Exception as error:
         raise ModelError(f"{model}: raised {type(error).__name__}: {error}: run it by itself first") from error
+
+
+def module_of(model: str, request: Request) -> tuple[nn.Module, Args]:
+    """The module behind a zoo name or `file.py:function` and the inputs it would be recorded with: for other counters."""
+    from rooflens.frontends.pytorch.zoo import load_zoo
+
+    path, _, name = model.rpartition(":")
+    if not path.endswith(".py"):
+        found = load_zoo(model)
+        shape = input_shape(request, found.input_shape)
+        return found.module, (tuple(torch.empty(shape, device="meta") for _ in range(found.copies)), {})
+    built = _call(_function(Path(path), name), model)
+    module, inputs = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
+    if not isinstance(module, nn.Module):
+        raise ModelError(f"{model}: returned {type(module).__name__}, not a torch module: return a module, or a module and its inputs")
+    return module, given_inputs(inputs, request)

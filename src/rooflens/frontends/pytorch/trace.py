@@ -17,7 +17,7 @@ from rooflens.frontends.pytorch.tracker import DTYPES
 from rooflens.frontends.pytorch.whole import fused_multi_head, whole_calls
 from rooflens.graph.records import FLOATS, Graph
 
-_SHAPE_WORDS = re.compile(r"shape|size|dimension|channel|match|expected input|mat1", re.I)
+_SHAPE_WORDS = re.compile(r"shape|size|dim|channel|match|expected input|mat1", re.I)
 
 
 def trace_module(

@@ -27,11 +27,16 @@ class Segment:
 class Ceiling:
     """One roof or slope; no segments where it lies outside the axes. `short` has no unit: the axis tells it."""
 
-    label: str
+    name: str
+    quantity: str
     short: str
     main: bool
     slanted: bool
     segments: tuple[Segment, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.quantity}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +141,8 @@ def _flat(chart: Roofline, level: list[Roof]) -> Ceiling:
     parts = [Segment(start, y, right, y, level[0].main)]
     if level[0].main and slope and fastest > slope.bytes_per_s:
         parts.insert(0, Segment(y - decades(fastest), y, start, y, False))
-    label, short = (f"{merge_labels(level)} {show(level[0].flop_per_s, unit)}" for unit in ("FLOP/s", ""))
-    return Ceiling(label, short, level[0].main, False, _clip(chart, parts))
+    quantity, short = (show(level[0].flop_per_s, unit) for unit in ("FLOP/s", ""))
+    return Ceiling(merge_labels(level), quantity, short, level[0].main, False, _clip(chart, parts))
 
 
 def _slanted(chart: Roofline, slope: Slope) -> Ceiling:
@@ -147,8 +152,8 @@ def _slanted(chart: Roofline, slope: Slope) -> Ceiling:
     parts = [Segment(start, start + rise, top - rise, top, main)]
     if main and highest > top:
         parts.append(Segment(top - rise, top, highest - rise, highest, False))
-    label = f"{slope.label} {show(slope.bytes_per_s, 'B/s')}"
-    return Ceiling(label, label, main, True, _clip(chart, parts))
+    quantity = show(slope.bytes_per_s, "B/s")
+    return Ceiling(slope.label, quantity, quantity, main, True, _clip(chart, parts))
 
 
 def _clip(chart: Roofline, parts: list[Segment]) -> tuple[Segment, ...]:

@@ -1,4 +1,4 @@
-"""Rooflines in, the bytes of an SVG or PNG out, the same in every process: one chart with its dots, or several overlaid.
+"""Rooflines in, the bytes of an SVG or PNG out, the same in every process: one chart with its dots, or an overlay.
 
 SVG keeps text as text; both keep names from being read as mathematics, markup or control characters.
 """
@@ -6,7 +6,7 @@ SVG keeps text as text; both keep names from being read as mathematics, markup o
 import warnings
 from dataclasses import replace
 from io import BytesIO
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rooflens.errors import needs_extra
 from rooflens.report.blocks import Roofline
@@ -14,7 +14,7 @@ from rooflens.report.render import plot_dots, plot_panel, plot_roofs
 from rooflens.report.render.columns import wrapped
 from rooflens.report.render.declutter import Room
 from rooflens.report.render.escape import safe_prose, safe_text
-from rooflens.report.render.sheet import GREY, HEIGHT, INK, Sheet, open_sheet
+from rooflens.report.render.sheet import DPI, GREY, HEIGHT, WIDTH, Sheet, open_sheet, text_width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,8 +39,8 @@ def draw(chart: Roofline | tuple[Roofline, ...], fmt: Literal["svg", "png"]) -> 
         import matplotlib
     except ImportError:
         raise needs_extra("matplotlib", "plot") from None
-    defaults = {k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith(_SESSION)}
-    with matplotlib.rc_context(defaults | _SETTINGS), warnings.catch_warnings():
+    settings: Any = {k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith(_SESSION)}
+    with matplotlib.rc_context(settings | _SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # an SVG is shown with the viewer's fonts
         known = _font_characters() if fmt == "png" else None
         sheet = _overlay(chart, known) if isinstance(chart, tuple) else _single(chart, known)
@@ -56,7 +56,7 @@ def _font_characters() -> frozenset[int]:
 def _single(chart: Roofline, known: frozenset[int] | None) -> Sheet:
     notes = _note_lines(chart)
     sheet = open_sheet(chart, panel=bool(chart.dots), notes=len(notes), known=known)
-    room = Room(sheet.box, plot_dots.boxes(sheet))
+    room = Room(sheet.box, [*plot_dots.boxes(sheet), *plot_roofs.lines(sheet)])
     bare = plot_roofs.draw(sheet, room)
     plot_dots.draw(sheet, room)
     if chart.dots:
@@ -90,7 +90,9 @@ def _note_lines(chart: Roofline) -> list[str]:
 
 def _write_frame(sheet: Sheet, notes: list[str], bare: list[str]) -> None:
     """The title above; below, the notes and the roofs that found no room for their label."""
-    sheet.write(sheet.box[0], HEIGHT - 32, sheet.name(sheet.chart.title, 90), 12, weight="bold", color=INK)
+    title = sheet.name(sheet.chart.title, 90)
+    size = 12 if text_width(title, 15) < WIDTH - sheet.box[0] else 8.5
+    sheet.write(sheet.box[0], HEIGHT - 32, title, size, weight="bold")
     lines = ([f"Without a label: {'; '.join(bare)}"] if bare else []) + notes
     for i, line in enumerate(lines):
         sheet.write(12, 6 + 12 * (len(lines) - 1 - i), safe_text(sheet.name(line, 400), 170), 6.5, GREY)
@@ -101,9 +103,7 @@ def _saved(figure: "Figure", fmt: str, title: str) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    out = BytesIO()
-    if fmt == "svg":
-        FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None, "Creator": None, "Title": title})
-    else:
-        FigureCanvasAgg(figure).print_png(out, metadata={"Software": None})
+    out, svg = BytesIO(), {"Date": None, "Creator": None, "Title": title}
+    figure.set_canvas((FigureCanvasSVG if fmt == "svg" else FigureCanvasAgg)(figure))
+    figure.savefig(out, format=fmt, dpi=DPI, metadata=svg if fmt == "svg" else {"Software": None})
     return out.getvalue()

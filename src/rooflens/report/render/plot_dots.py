@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from rooflens.report.blocks import Dot, Roofline
 from rooflens.report.render.declutter import Box, Room, Spot, centred
@@ -66,15 +67,10 @@ def scatter(sheet: Sheet, chart: Roofline, color: str = "") -> None:
         at, name = place(chart, dot), bound(dot)
         if at.edge and not color:
             continue
-        sheet.axes.scatter(
-            [at.x],
-            [at.y],
-            s=marker_size(name, area(dot)),
-            c=color or COLORS[name],
-            marker=_ARROWS.get(at.edge, MARKERS[name]),
-            **{"alpha": 0.85, "edgecolors": "white", "linewidths": 0.6, "zorder": 3 + i / 1e4, "clip_on": False},
-            gid=None if color else f"dot-{dot.number}",
-        )
+        look: dict[str, Any] = {"c": color or COLORS[name], "marker": _ARROWS.get(at.edge, MARKERS[name])}
+        look |= {"alpha": 0.85, "edgecolors": "white", "linewidths": 0.6, "zorder": 3 + i / 1e4, "clip_on": False}
+        gid = None if color else f"dot-{dot.number}"
+        sheet.axes.scatter([at.x], [at.y], s=marker_size(name, area(dot)), gid=gid, **look)
 
 
 def _radius(dot: Dot) -> float:
@@ -103,7 +99,7 @@ def _around(x: float, y: float, radius: float, width: float, height: float) -> I
             angle = math.pi * (0.25 + i / 8)
             dx = (radius + gap + width / 2) * math.cos(angle)
             dy = (radius + gap + height / 2) * math.sin(angle)
-            yield Spot(x + dx, y + dy, (centred(x + dx, y + dy, width + 2, height),), 0.8 * ring + 0.02 * i)
+            yield Spot(x + dx, y + dy, (centred(x + dx, y + dy, width + 4, height),), 0.8 * ring + 0.02 * i)
 
 
 def _line(sheet: Sheet, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -137,6 +133,8 @@ def _draw_badge(sheet: Sheet, room: Room, badge: Badge) -> None:
     marker, color = _ARROWS[at.edge], COLORS[bound(first)]
     sheet.axes.scatter([at.x], [at.y], s=60, c=color, marker=marker, clip_on=False, zorder=5, gid=f"dot-{first.number}")
     text = f"{first.number}" + (f" +{len(badge.dots) - 1}" if len(badge.dots) > 1 else "")
-    spot = room.settle(_around(sheet.x(at.x), sheet.y(at.y), 5.0, text_width(text, _SIZE), text_height(_SIZE)))
+    x, y = sheet.x(at.x), sheet.y(at.y)
+    room.texts.append(centred(x, y, 12, 12))
+    spot = room.settle(_around(x, y, 6.0, text_width(text, _SIZE), text_height(_SIZE)))
     if spot:
         sheet.write(spot.x, spot.y, text, _SIZE, INK, ha="center", va="center_baseline", zorder=6, weight="bold")

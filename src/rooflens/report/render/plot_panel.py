@@ -4,6 +4,7 @@ A picture travels without its table, so it says which numbers are which layers.
 """
 
 import math
+from typing import Any
 
 from rooflens.report.blocks import Dot, Roofline
 from rooflens.report.render.layout import BOUNDS, heaviest_first
@@ -18,7 +19,7 @@ _TOP = HEIGHT - 62
 
 
 def key(sheet: Sheet) -> None:
-    left, y = sheet.box[2] + 18, _TOP
+    left, y = sheet.box[2] + 18, float(_TOP)
     sheet.write(left, y, "Bound by", 8, weight="bold")
     for name in (b for b in BOUNDS if any(bound(d) == b for d in sheet.chart.dots)):
         y -= _STEP
@@ -35,17 +36,17 @@ def _sizes(sheet: Sheet, left: float, y: float) -> float:
     x = left + 8.0
     for share in (0.01, 0.05, 0.2):
         radius = math.sqrt(AREA * share / math.pi) * DPI / 72
-        _marker(sheet, x + radius - 5, y - 20, "memory", AREA * share, "#999999")
-        sheet.write(x + 2 * radius, y - 24, f"{share:.0%}", 8)
+        _marker(sheet, x + radius - 5, y - 24, "memory", AREA * share, "#999999")
+        sheet.write(x + 2 * radius, y - 28, f"{share:.0%}", 8)
         x += 2 * radius + 36
-    return y - 30
+    return y - 36
 
 
 def _marker(sheet: Sheet, x: float, y: float, name: str, square_points: float, color: str = "") -> None:
     from matplotlib.lines import Line2D
 
     size = math.sqrt(marker_size(name, square_points))
-    style = {"marker": MARKERS[name], "markersize": size, "color": color or COLORS[name], "ls": ""}
+    style: dict[str, Any] = {"marker": MARKERS[name], "markersize": size, "color": color or COLORS[name], "ls": ""}
     sheet.figure.add_artist(Line2D([x / WIDTH], [y / HEIGHT], markeredgecolor="white", markeredgewidth=0.6, **style))
 
 
@@ -88,5 +89,5 @@ def chips(sheet: Sheet, charts: tuple[Roofline, ...]) -> None:
 def _sample(sheet: Sheet, left: float, y: float, index: int) -> None:
     from matplotlib.lines import Line2D
 
-    line = {"color": chip_color(index), "ls": CHIP_LINES[index % len(CHIP_LINES)], "lw": 1.8}
+    line: dict[str, Any] = {"color": chip_color(index), "ls": CHIP_LINES[index % len(CHIP_LINES)], "lw": 1.8}
     sheet.figure.add_artist(Line2D([left / WIDTH, (left + 28) / WIDTH], [y / HEIGHT, y / HEIGHT], **line))

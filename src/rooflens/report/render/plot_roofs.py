@@ -3,16 +3,17 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from rooflens.report.blocks import Roofline
-from rooflens.report.render.declutter import Room, Spot, along, centred
-from rooflens.report.render.layout import Ceiling, ceilings, decades, ridges
+from rooflens.report.render.declutter import Box, Room, Spot, along, centred
+from rooflens.report.render.layout import Ceiling, Segment, ceilings, decades, ridges
 from rooflens.report.render.sheet import FAINT, GREY, INK, Sheet, text_height, text_width
 
 # Okabe and Ito's colours without the yellow, which is too light for a line.
 CHIP_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
-CHIP_LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)))
-_LABEL = 44
+CHIP_LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)))
+_NAME = 30
 
 
 def chip_color(index: int) -> str:
@@ -24,10 +25,32 @@ def draw(sheet: Sheet, room: Room) -> list[str]:
     drawn = ceilings(sheet.chart)
     for ceiling in drawn:
         for s in ceiling.segments:
-            style = {"color": INK, "lw": 1.6} if s.main else {"color": FAINT, "lw": 0.8, "ls": (0, (4, 2))}
+            style: dict[str, Any] = (
+                {"color": INK, "lw": 1.6} if s.main else {"color": FAINT, "lw": 0.8, "ls": (0, (4, 2))}
+            )
             sheet.axes.plot((s.x0, s.x1), (s.y0, s.y1), zorder=2.5 if s.main else 2, **style)
     _draw_ridges(sheet, room)
-    return [sheet.name(c.label, _LABEL) for c in reversed(drawn) if not _label(sheet, room, c)]
+    return [_text(sheet, c) for c in reversed(drawn) if not _label(sheet, room, c)]
+
+
+def lines(sheet: Sheet) -> list[Box]:
+    """The pixels of slopes and ridges as small boxes, so that texts keep off them; flat roofs carry their labels."""
+    strokes = [s for c in ceilings(sheet.chart) if c.slanted for s in c.segments]
+    for ridge in ridges(sheet.chart):
+        x = decades(ridge.intensity)
+        strokes.append(Segment(x, sheet.chart.y_decades[0], x, ridge.y, False))
+    return [box for stroke in strokes for box in _stroke(sheet, stroke)]
+
+
+def _stroke(sheet: Sheet, s: Segment) -> tuple[Box, ...]:
+    x, y = sheet.x(s.x0), sheet.y(s.y0)
+    dx, dy = sheet.x(s.x1) - x, sheet.y(s.y1) - y
+    return along(x, y, math.hypot(dx, dy), 4.0, math.atan2(dy, dx))
+
+
+def _text(sheet: Sheet, ceiling: Ceiling) -> str:
+    """Minor ones leave the unit to the axis, because they are many."""
+    return f"{sheet.middle(ceiling.name, _NAME)} {ceiling.quantity if ceiling.main else ceiling.short}"
 
 
 def _draw_ridges(sheet: Sheet, room: Room) -> None:
@@ -52,11 +75,12 @@ def _label(sheet: Sheet, room: Room, ceiling: Ceiling) -> bool:
     if not ceiling.segments:
         return False
     size, color = (8, INK) if ceiling.main else (7, GREY)
-    text = sheet.name(ceiling.label, _LABEL)
+    text = _text(sheet, ceiling)
     angle = _angle(sheet) if ceiling.slanted else 0.0
     spot = room.settle((_slope_spots if ceiling.slanted else _flat_spots)(sheet, ceiling, text, size))
     if spot:
-        turned = {"rotation": math.degrees(angle), "rotation_mode": "anchor"}
+        turned: dict[str, Any] = {"rotation": math.degrees(angle), "rotation_mode": "anchor"}
+        turned["ha"] = "left" if ceiling.slanted else "right"
         sheet.write(spot.x, spot.y, text, size, color, **turned)
     return spot is not None
 
@@ -72,8 +96,8 @@ def _flat_spots(sheet: Sheet, ceiling: Ceiling, text: str, size: float) -> Itera
     right, start = sheet.x(segment.x1) - 4, sheet.x(segment.x0)
     for side, y in enumerate((sheet.y(segment.y0) + 4, sheet.y(segment.y0) - height - 2)):
         for step in range(max(1, int((right - start) // 20))):
-            x = right - 20 * step - width
-            yield Spot(x, y, (centred(x + width / 2, y + height / 2, width, height),), 0.05 * step + 0.6 * side)
+            x = right - 20 * step
+            yield Spot(x, y, (centred(x - width / 2, y + height / 2, width, height),), 0.05 * step + 2.5 * side)
 
 
 def _slope_spots(sheet: Sheet, ceiling: Ceiling, text: str, size: float) -> Iterator[Spot]:

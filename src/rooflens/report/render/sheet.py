@@ -6,7 +6,7 @@ from outside goes through `Sheet.name`, and nothing here touches pyplot or the c
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rooflens.report.blocks import Roofline
 from rooflens.report.render.columns import columns, cut_middle
@@ -50,9 +50,9 @@ class Sheet:
         """A name cut in the middle, as in the tables."""
         return cut_middle(self.name(text, 200), width)
 
-    def write(self, x: float, y: float, text: str, size: float, color: str = INK, **options: object) -> None:
+    def write(self, x: float, y: float, text: str, size: float, color: str = INK, **options: Any) -> None:
         """Text at a pixel of the sheet."""
-        self.figure.text(x / WIDTH, y / HEIGHT, text, fontsize=size, color=color, **options)  # type: ignore[arg-type]
+        self.figure.text(x / WIDTH, y / HEIGHT, text, fontsize=size, color=color, **options)
 
 
 def _spelt(c: str) -> str:

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from rooflens.report.blocks import Dot, Roof, Roofline
 from rooflens.report.render.columns import columns, cut_middle, wrapped
-from rooflens.report.render.escape import safe_prose, safe_text
+from rooflens.report.render.escape import NAME_LIMIT, safe_prose, safe_text
 from rooflens.report.render.grid import Grid, Span
 from rooflens.report.render.layout import (
     BOUNDS,
@@ -29,7 +29,7 @@ Line = tuple[Span, ...]
 
 NARROWEST = 40
 _GUTTER = 6
-_LABEL = 40
+_NAME = 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def draw(chart: Roofline, *, width: int = 80, unicode: bool = True) -> list[Line
         for segment in ceiling.segments:
             _draw_segment(grid, signs, segment, ceiling.slanted)
     merged = _draw_dots(grid, signs)
-    named = {c.label for c in reversed(drawn) if any(_draw_label(grid, c, t, signs) for t in (c.label, c.short))}
+    named = {c.label for c in reversed(drawn) if any(_draw_label(grid, c, q, signs) for q in (c.quantity, c.short))}
     bare = [c.label for c in reversed(ceilings(chart)) if c.label not in named]
     told = [line for note in _notes(chart, merged, bare, signs) for line in _told(note, width, signs)]
     return [*_framed(grid, signs), *_axis(grid, signs), *told]
@@ -135,12 +135,10 @@ def _spot(grid: Grid, signs: Signs, dot: Dot) -> tuple[int, int, str]:
     return grid.row(at.y), min(max(0, first), grid.width - len(text)), text
 
 
-def _draw_label(grid: Grid, ceiling: Ceiling, name: str, signs: Signs) -> bool:
-    """On or beside its own line, where neither a dot nor another label is; False where there is no such place.
-
-    A long one is cut in the middle: the quantity at its end must stay.
-    """
-    text = f" {cut_middle(safe_text(name, 400, ascii_only=signs is _ASCII), _LABEL, signs.cut)} "
+def _draw_label(grid: Grid, ceiling: Ceiling, quantity: str, signs: Signs) -> bool:
+    """On or beside its own line, where neither a dot nor another label is; False where there is no such place."""
+    name = cut_middle(safe_text(ceiling.name, NAME_LIMIT, ascii_only=signs is _ASCII), _NAME, signs.cut)
+    text = f" {name} {quantity} "
     if not ceiling.segments or columns(text) != len(text):  # wide characters do not fit single cells
         return False
     spots = _slope_spots(grid, ceiling, len(text)) if ceiling.slanted else _flat_spots(grid, ceiling, len(text))

@@ -1,0 +1,78 @@
+"""`rooflens reconcile`: our counts beside those of other FLOP counters."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from rooflens.cli import options as o
+from rooflens.errors import FileError, ModelError
+
+if TYPE_CHECKING:
+    from rooflens.pipeline.settings import Settings
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+EPILOG = """Examples:
+
+rooflens reconcile resnet18
+
+rooflens reconcile vit_b_16 --batch 8 --format md
+
+rooflens reconcile model.py:make --format json -o reconcile.json
+"""
+
+
+@app.command(epilog=EPILOG)
+def reconcile(
+    model: o.Model, batch: o.Batch = None, input: o.Input = None, format: o.Format = "table", output: o.Output = None
+) -> int:
+    """Our counts beside those of other FLOP counters, each difference named.
+
+    torch's FlopCounterMode, fvcore, ptflops, torchinfo and thop, whichever are installed, on the same model and inputs.
+    What no rule explains is shown as unexplained, with the modules it comes from.
+    """
+    o.check_format(format)
+    from rooflens.report.sections.reconcile import reconcile_blocks, reconcile_rows
+
+    document = _document(model, batch, input)
+    o.emit_as(format, document, reconcile_blocks(document), reconcile_rows(document), output)
+    return 0
+
+
+def _document(model: str, batch: int | None, input: str | None) -> dict[str, Any]:
+    from rooflens.pipeline.settings import make_settings
+
+    settings = make_settings(batch=batch, input=input)
+    _check_module(model)
+    return _counted(model, settings)
+
+
+def _check_module(model: str) -> None:
+    """Other counters run a torch module, and only some kinds of MODEL have one."""
+    from rooflens.frontends.load import FRONTENDS, needs_torch
+
+    kind = next(f.name for f in FRONTENDS if f.takes(model.strip()))
+    if not model.strip() or kind not in ("zoo", "function"):
+        raise ModelError(f"'{model}': other counters need a torch module: give a zoo name, timm:NAME or file.py:function")
+    path = Path(model.strip().rpartition(":")[0])
+    if kind == "function" and not path.is_file():
+        raise FileError(f"{path}: cannot be read: no such file: check the path")
+    needs_torch()
+
+
+def _counted(model: str, settings: "Settings") -> dict[str, Any]:
+    from rooflens.benches.peers import PEERS, count_with, module_facts
+    from rooflens.benches.subject import Subject
+    from rooflens.compare.reconcile import reconcile as explained
+    from rooflens.costs.sheet import cost_sheet
+    from rooflens.frontends.pytorch.load import load_module, module_of
+    from rooflens.frontends.request import Request
+    from rooflens.report.sections.reconcile import reconcile_document
+
+    request = Request(batch=settings.batch, input=settings.input)
+    module, inputs = module_of(model.strip(), request)
+    loaded = load_module(module, inputs, request, name=model.rpartition(":")[2], source=model)
+    sheet, facts = cost_sheet(loaded.graph), module_facts(module)
+    subject = Subject(module=module, args=inputs[0], kwargs=inputs[1])
+    return reconcile_document(sheet, tuple(explained(sheet, facts, count_with(p, subject)) for p in PEERS))
