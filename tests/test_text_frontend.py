@@ -281,7 +281,7 @@ def test_rows_are_unique_and_say_what_they_take() -> None:
         ("8x4x8x8 | conv2d 4 k0", SyntaxFault, 20, "k in k0 must be 1 or more"),
         ("8x4x8x8 | conv2d 4 k3 s0", SyntaxFault, 23, "must be 1 or more"),
         ("8x4x8x8 | conv2d 4 k3 p-1", SyntaxFault, 23, "must be 0 or more"),
-        ("-8x4 | relu", SyntaxFault, 1, "must be 0 or more, not -8"),
+        ("-8x4 | relu", ShapeError, 1, "must be 0 or more, not -8"),
         ("8x4 | relu x0", SyntaxFault, 12, "a repeat must be 1 or more"),
         ("8x4 | relu x2 x3", SyntaxFault, 12, "is a repeat"),
         ("8x4 | linear x2 4", SyntaxFault, 14, "is a repeat"),

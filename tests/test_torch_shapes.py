@@ -1,8 +1,8 @@
 """The frontend's own shape functions against torch's meta kernels: shape, type and strides, on a seeded grid.
 
 Each family makes many argument lists, wrong ones among them. Where torch raises, a rule must leave the answer to torch
-(return None); where a rule answers, it must answer as torch does. Attention alone keeps its own strides: those of the
-flash kernels, not of the composite that meta tensors fall back to.
+(return None); where a rule answers, it must answer as torch does. Two keep the strides of the real kernels, which the meta
+kernels do not have: attention (flash kernels leave the heads next to each other) and convolutions (channels last stays).
 """
 
 import random
@@ -187,7 +187,7 @@ def _native_batch_norm(rng: random.Random) -> Case:
 def _batch_norm_backward(rng: random.Random) -> Case:
     shape = (2, 4, *(rng.choice((1, 3)) for _ in range(rng.choice((0, 2)))))
     vectors = [torch.empty(4, device="meta") for _ in range(5)]
-    mask = [rng.random() < 0.8 for _ in range(3)]
+    mask = [True, rng.random() < 0.8, rng.random() < 0.8]  # the meta kernel alone returns what the mask leaves out
     return (_tensor(rng, shape), _tensor(rng, shape), *vectors, True, 1e-5, mask), {}
 
 
@@ -356,7 +356,7 @@ def _torch_says(name: str, args: Any, kwargs: Any) -> Any:
 def test_a_rule_answers_as_torch_does(name: str) -> None:
     assert name in ROWS, "a shape rule without a row is never used"
     rule, answered = SHAPES[name], 0
-    strides = name != "scaled_dot_product_attention"
+    strides = name != "scaled_dot_product_attention" and not name.startswith("conv")
     with torch.inference_mode():
         for args, kwargs in _cases(name):
             ours = rule(*args, **kwargs)
@@ -368,3 +368,17 @@ def test_a_rule_answers_as_torch_does(name: str) -> None:
             assert _seen(ours, strides) == _seen(theirs, strides), f"{name}{shown} {kwargs}"
             answered += 1
     assert answered >= 10, f"only {answered} of the cases were answered"
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_convolutions_keep_the_layout_that_the_real_kernels_leave(axes: int, kernel: int) -> None:
+    rng, last = random.Random(kernel), {2: torch.channels_last, 3: torch.channels_last_3d}[axes]
+    name, run = f"conv{axes}d", getattr(torch.nn.functional, f"conv{axes}d")
+    for layout in (torch.contiguous_format, last):
+        for channels in (2, 4, 8):
+            batch = rng.choice((2, 3))  # a single small item takes a slow CPU path that forgets its layout
+            x = torch.zeros((batch, channels, *(rng.choice((5, 6)),) * axes)).to(memory_format=layout)
+            w = torch.zeros((6, channels, *(kernel,) * axes)).to(memory_format=layout)
+            shaped = SHAPES[name](x.to("meta"), w.to("meta"))
+            assert _strides(shaped) == _strides(run(x, w)), f"{name} {tuple(x.shape)} {layout}"

@@ -72,9 +72,13 @@ class Peer:
 
 def module_facts(module: nn.Module) -> tuple[ModuleFact, ...]:
     return tuple(
-        ModuleFact(path=path, class_name=f"{type(m).__module__}.{type(m).__qualname__}", leaf=not m._modules, dim=_dim(m))
+        ModuleFact(path=path, class_name=_class_of(m), leaf=not m._modules, dim=_dim(m))
         for path, m in module.named_modules()
     )
+
+
+def _class_of(module: nn.Module) -> str:
+    return f"{type(module).__module__}.{type(module).__qualname__}"
 
 
 def _dim(module: nn.Module) -> int | None:
@@ -285,7 +289,7 @@ def _named(rule: Callable[..., Any], name: str, tally: Tally, stack: list[str]) 
 
 
 PEERS = (
-    Peer(name="torch FlopCounterMode", package="torch", flop_per_mac=2, devices=("meta", "cpu"), run=_torch),
+    Peer(name="FlopCounterMode", package="torch", flop_per_mac=2, devices=("meta", "cpu"), run=_torch),
     Peer(name="fvcore", package="fvcore", flop_per_mac=1, devices=("cpu",), run=_fvcore),
     Peer(name="ptflops", package="ptflops", flop_per_mac=1, devices=("cpu",), run=_ptflops),
     Peer(name="torchinfo", package="torchinfo", flop_per_mac=1, devices=("meta", "cpu"), run=_torchinfo),

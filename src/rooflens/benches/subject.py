@@ -28,9 +28,9 @@ class Subject:
     def positional(self) -> tuple[Any, ...]:
         """The inputs by place, for counters that take no keywords."""
         given = inspect.signature(self.module.forward).bind(*self.args, **self.kwargs)
-        last = max((place for place, name in enumerate(given.signature.parameters) if name in given.arguments), default=-1)
+        places = [place for place, name in enumerate(given.signature.parameters) if name in given.arguments]
         given.apply_defaults()
-        return given.args[: max(last + 1, len(self.args))]
+        return given.args[: max(places[-1] + 1 if places else 0, len(self.args))]
 
     def keywords(self) -> dict[str, Any]:
         """The inputs by name, for counters that would take the first one's length for a batch."""

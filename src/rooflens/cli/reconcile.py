@@ -1,18 +1,20 @@
 """`rooflens reconcile`: our counts beside those of other FLOP counters."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rooflens.cli import options as o
-from rooflens.errors import FileError, ModelError
+from rooflens.errors import FileError, ModelError, NotInThisVersion
 
 if TYPE_CHECKING:
     from rooflens.pipeline.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
+_GIVE = "give a zoo name, timm:NAME or file.py:function"
+Module = Annotated[str, typer.Argument(metavar="MODEL", help="Zoo name, timm:NAME or file.py:function.")]
 EPILOG = """Examples:
 
 rooflens reconcile resnet18
@@ -25,7 +27,7 @@ rooflens reconcile model.py:make --format json -o reconcile.json
 
 @app.command(epilog=EPILOG)
 def reconcile(
-    model: o.Model, batch: o.Batch = None, input: o.Input = None, format: o.Format = "table", output: o.Output = None
+    model: Module, batch: o.Batch = None, input: o.Input = None, format: o.Format = "table", output: o.Output = None
 ) -> int:
     """Our counts beside those of other FLOP counters, each difference named.
 
@@ -50,11 +52,13 @@ def _document(model: str, batch: int | None, input: str | None) -> dict[str, Any
 
 def _check_module(model: str) -> None:
     """Other counters run a torch module, and only some kinds of MODEL have one."""
-    from rooflens.frontends.load import FRONTENDS, needs_torch
+    from rooflens.frontends.load import CATALOGUE_LATER, FRONTENDS, needs_torch
 
     kind = next(f.name for f in FRONTENDS if f.takes(model.strip()))
     if not model.strip() or kind not in ("zoo", "function"):
-        raise ModelError(f"'{model}': other counters need a torch module: give a zoo name, timm:NAME or file.py:function")
+        raise ModelError(f"'{model}': other counters need a torch module: {_GIVE}")
+    if model.strip() in CATALOGUE_LATER:
+        raise NotInThisVersion(f"catalogue model '{model.strip()}' is not in this version: {_GIVE}")
     path = Path(model.strip().rpartition(":")[0])
     if kind == "function" and not path.is_file():
         raise FileError(f"{path}: cannot be read: no such file: check the path")
@@ -71,7 +75,8 @@ def _counted(model: str, settings: "Settings") -> dict[str, Any]:
     from rooflens.report.sections.reconcile import reconcile_document
 
     request = Request(batch=settings.batch, input=settings.input)
-    module, inputs = module_of(model.strip(), request)
+    found = module_of(model.strip(), request)
+    module, inputs = found.module, found.inputs
     loaded = load_module(module, inputs, request, name=model.rpartition(":")[2], source=model)
     sheet, facts = cost_sheet(loaded.graph), module_facts(module)
     subject = Subject(module=module, args=inputs[0], kwargs=inputs[1])

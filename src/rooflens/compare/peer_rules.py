@@ -23,9 +23,10 @@ PRODUCTS = {
 }  # fmt: skip
 _RESTS = {"attention": INNER, "lstm": GATES, "gru": GATES, "rnn": GATES}
 _GATE_WORK = {"lstm": (10, 8), "gru": (8, 5), "rnn": (0, 1)}  # ours: alu and special a hidden unit
-_ACTIVATIONS = frozenset(
-    "relu relu6 leaky_relu prelu elu sigmoid silu tanh hardswish hardsigmoid softplus logsigmoid mish glu gelu".split()
-)
+_ACTIVATIONS = frozenset((
+    "relu", "relu6", "leaky_relu", "prelu", "elu", "sigmoid", "silu", "tanh", "hardswish", "hardsigmoid", "softplus",
+    "logsigmoid", "mish", "glu", "gelu",
+))  # fmt: skip
 _NOUNS = {"softmax": "softmax", "log_softmax": "softmax", "embedding": "embeddings"}
 _FAMILIES = {
     "norm": "norms", "pool": "pools", "pointwise": "element-wise arithmetic", "reduction": "reductions",
@@ -102,13 +103,13 @@ def _bias(site: Site) -> Claim:
     return Claim(BIAS, site.cost.alu, BIAS)
 
 
-def _each(site: Site, count: int, times: int, per: str, note: str = "") -> Claim:
+def _each(site: Site, count: int, times: int, per: str, how: str = "as") -> Claim:
     """So much for each of `count` elements, and how that differs from ours."""
     part = noun(site.op.kind)
     ours = parts(site)[part]
     against = f", not {ours // count}" if count and ours % count == 0 else ""
     name = _PLURAL.get(site.op.kind, site.op.kind)
-    return Claim(part, times * count, f"{name} counted as {times} per {per}{against}{note}")
+    return Claim(part, times * count, f"{name} counted {how} {times} per {per}{against}")
 
 
 def _gates(site: Site, each: dict[str, int]) -> list[Claim]:
@@ -154,11 +155,16 @@ _HOOKED_ACTIVATIONS = frozenset(("ReLU", "PReLU", "ELU", "LeakyReLU", "ReLU6", "
 _CONVOLUTIONS = frozenset(f"Conv{t}{n}d" for t in ("", "Transpose") for n in (1, 2, 3))
 _TIMM_ATTENTION = ("timm.models.vision_transformer.Attention", "timm.layers.attention.Attention")
 PTFLOPS_WHOLE = ("MultiheadAttention", *_TIMM_ATTENTION)
-_POOL_FUNCTION = {"maxpool": "max_pool", "avgpool": "avg_pool", "adaptive_avgpool": "adaptive_avg_pool", "adaptive_maxpool": "adaptive_max_pool"}
+_POOL_FUNCTION = {
+    "maxpool": "max_pool",
+    "avgpool": "avg_pool",
+    "adaptive_avgpool": "adaptive_avg_pool",
+    "adaptive_maxpool": "adaptive_max_pool",
+}
 
 
 def ptflops(site: Site) -> list[Claim]:
-    """Modules by hooks, some functions by patches; what is both is counted by both."""
+    """Modules by hooks, some functions by patches: a module that calls such a function is counted twice."""
     hooked = [] if site.hidden else _ptflops_hook(site)
     return hooked if site.op.kind in PRODUCTS and hooked else _ptflops_twice(site, hooked)
 
@@ -183,7 +189,7 @@ def _ptflops_hook(site: Site) -> list[Claim]:
 def _ptflops_inner(site: Site) -> Claim:
     scores = numel(site.outs[0]) // site.outs[0].shape[-1] * site.ins[1].shape[-2]
     queries = numel(site.outs[0]) // site.outs[0].shape[-1] * site.ins[0].shape[-1]
-    return Claim(INNER, scores + queries, "inside attention, 1 a score for the softmax and 1 an element of q for the scale")
+    return Claim(INNER, scores + queries, "inside attention, 1 per score and 1 per element of q")
 
 
 def _ptflops_twice(site: Site, hooked: list[Claim]) -> list[Claim]:
@@ -192,7 +198,7 @@ def _ptflops_twice(site: Site, hooked: list[Claim]) -> list[Claim]:
         return hooked or called
     times = (hooked[0].amount + called[0].amount) // max(1, called[0].amount)
     per = "input element" if OPS[site.op.kind].family == "pool" else "element"
-    return [_each(site, called[0].amount, times, per, " (as a module, and again as the function that it calls)")]
+    return [_each(site, called[0].amount, times, per, "twice," if times > 1 else "as")]
 
 
 def _ptflops_function(site: Site) -> list[Claim]:
@@ -241,7 +247,7 @@ def _torchinfo_products(site: Site, times: int, found: dict[str, int]) -> list[C
     ]
 
 
-_THOP_NORMS = frozenset(f"{kind}Norm{n}d" for kind in ("Batch", "Instance") for n in (1, 2, 3)) | {"LayerNorm", "SyncBatchNorm"}
+_THOP_NORMS = (_HOOKED_NORMS - {"GroupNorm"}) | {"LayerNorm", "SyncBatchNorm"}
 _THOP_RESIZE = {  # by kind and rank: linear, bilinear and bicubic; trilinear has no rule
     **{("resize_nearest", rank): 1 for rank in (3, 4, 5)},
     ("resize_bilinear", 3): 5,
@@ -280,7 +286,8 @@ def _thop_convolution(site: Site) -> Claim:
     groups = site.op.attr("groups", 1)
     channels = site.ins[0].shape[1] // (groups if isinstance(groups, int) else 1)
     part = PRODUCTS["conv"]
-    return Claim(part, site.written * channels * prod(site.ins[1].shape[2:]), "transposed convolutions counted per output element")
+    amount = site.written * channels * prod(site.ins[1].shape[2:])
+    return Claim(part, amount, "transposed convolutions counted per output element")
 
 
 def _thop_adaptive(site: Site) -> Claim:
@@ -297,7 +304,7 @@ def _thop_softmax(site: Site, dim: int) -> Claim:
 
 
 RULES: dict[str, Rule] = {
-    "torch FlopCounterMode": torch_counter,
+    "FlopCounterMode": torch_counter,
     "fvcore": fvcore,
     "ptflops": ptflops,
     "torchinfo": torchinfo,

@@ -185,7 +185,8 @@ def _whole(digits: str, column: int, what: str, least: int) -> int:
         raise ShapeError(f"column {column}: {digits[:24]} is beyond 2^63-1: give a smaller number")
     value = -int(bare) if digits[0] == "-" else int(bare)
     if value < least:
-        raise SyntaxFault(f"column {column}: {what} must be {least} or more, not {value}")
+        fault = ShapeError if what == "a dimension" else SyntaxFault
+        raise fault(f"column {column}: {what} must be {least} or more, not {value}: give a larger one")
     return value
 
 

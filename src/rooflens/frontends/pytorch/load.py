@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 from rooflens.errors import ModelError, RooflensError, nearest
+from rooflens.frontends.pytorch.compat import prepare_torchvision
 from rooflens.frontends.pytorch.trace import own_dtype, trace_module
 from rooflens.frontends.pytorch.tracker import TORCH_DTYPES
 from rooflens.frontends.request import Loaded, Request, autocast_dtype, check_batch, input_shape, recorded_dtype, stored
@@ -18,13 +20,47 @@ Args = tuple[tuple[Any, ...], dict[str, Any]]
 IMAGE = (1, 3, 224, 224)
 
 
-def load_zoo_model(name: str, request: Request) -> Loaded:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A module and the inputs it will be recorded with."""
+
+    name: str
+    module: nn.Module
+    inputs: Args
+
+
+def load_zoo_model(model: str, request: Request) -> Loaded:
+    found = module_of(model, request)
+    return load_module(found.module, found.inputs, request, name=found.name, source=model, default_dtype="fp32")
+
+
+def load_function(model: str, request: Request) -> Loaded:
+    """Runs the user's own function; it returns a module, or a module and its inputs."""
+    found = module_of(model, request)
+    return load_module(found.module, found.inputs, request, name=found.name, source=model)
+
+
+def module_of(model: str, request: Request) -> Found:
+    """The module behind a zoo name or `file.py:function`."""
+    path, _, name = model.rpartition(":")
+    if path.endswith(".py"):
+        return _built(model, path, name, request)
     from rooflens.frontends.pytorch.zoo import load_zoo
 
-    found = load_zoo(name)
+    found = load_zoo(model)
     shape = input_shape(request, found.input_shape)
-    args = (torch.empty(shape, device="meta"),)
-    return load_module(found.module, (args, {}), request, name=name, source=name, default_dtype="fp32")
+    args = tuple(torch.empty(shape, device="meta") for _ in range(found.copies))
+    return Found(name=model, module=found.module, inputs=(args, {}))
+
+
+def _built(model: str, path: str, name: str, request: Request) -> Found:
+    built = _call(_function(Path(path), name), model)
+    module, inputs = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
+    if not isinstance(module, nn.Module):
+        raise ModelError(
+            f"{model}: returned {type(module).__name__}, not a torch module: return a module, or a module and its inputs"
+        )
+    return Found(name=name, module=module, inputs=given_inputs(inputs, request))
 
 
 def load_module(
@@ -68,20 +104,11 @@ def given_inputs(inputs: Any, request: Request) -> Args:
     return args, kwargs
 
 
-def load_function(model: str, request: Request) -> Loaded:
-    """Runs the user's own function; it returns a module, or a module and its inputs."""
-    path, _, name = model.rpartition(":")
-    built = _call(_function(Path(path), name), model)
-    module, inputs = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
-    if not isinstance(module, nn.Module):
-        raise ModelError(f"{model}: returned {type(module).__name__}, not a torch module: return a module, or a module and its inputs")
-    return load_module(module, given_inputs(inputs, request), request, name=name, source=model)
-
-
 def _function(path: Path, name: str) -> Any:
     spec = importlib.util.spec_from_file_location(f"rooflens_user_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ModelError(f"{path}: not a Python file: name it as file.py:function")
+    prepare_torchvision()  # the file may well import timm or transformers
     code = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
     try:
@@ -103,19 +130,3 @@ def _call(function: Any, model: str) -> Any:
         raise
     except Exception as error:
         raise ModelError(f"{model}: raised {type(error).__name__}: {error}: run it by itself first") from error
-
-
-def module_of(model: str, request: Request) -> tuple[nn.Module, Args]:
-    """The module behind a zoo name or `file.py:function` and the inputs it would be recorded with: for other counters."""
-    from rooflens.frontends.pytorch.zoo import load_zoo
-
-    path, _, name = model.rpartition(":")
-    if not path.endswith(".py"):
-        found = load_zoo(model)
-        shape = input_shape(request, found.input_shape)
-        return found.module, (tuple(torch.empty(shape, device="meta") for _ in range(found.copies)), {})
-    built = _call(_function(Path(path), name), model)
-    module, inputs = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
-    if not isinstance(module, nn.Module):
-        raise ModelError(f"{model}: returned {type(module).__name__}, not a torch module: return a module, or a module and its inputs")
-    return module, given_inputs(inputs, request)

@@ -35,10 +35,26 @@ def _new(x: torch.Tensor, shape: Shape | torch.Size, channels_last_of: torch.Ten
     return _empty(shape, dtype=x.dtype, device=_META, memory_format=layout)
 
 
+_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+
 def memory_format(x: torch.Tensor) -> torch.memory_format:
-    if x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last):
-        return torch.channels_last
-    return torch.contiguous_format
+    """The layout that torch reads from the strides: it may have holes, and one channel counts as channels first."""
+    last = _LAST.get(x.dim())
+    if last is None or (x.stride(1) != 1 and x.is_contiguous()):
+        return torch.contiguous_format
+    return last if _channels_last(x.shape, x.stride()) else torch.contiguous_format
+
+
+def _channels_last(shape: Shape, stride: Shape) -> bool:
+    """As c10's is_channels_last_strides: steps grow from channels over width and height to the batch."""
+    least = 0
+    for axis in (1, *range(len(shape) - 1, 1, -1), 0):
+        ambiguous = axis == 0 and least == stride[1]
+        if stride[1] == 0 or shape[axis] == 0 or stride[axis] < least or ambiguous:
+            return False
+        least = stride[axis] * max(1, shape[axis])
+    return True
 
 
 def unary(x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor | None:
@@ -133,8 +149,10 @@ def recurrent(x: torch.Tensor, *args: Any) -> tuple[torch.Tensor, ...] | None:
     if x.shape[-1] != weights[0].shape[-1] or x.dtype != weights[0].dtype:
         return None
     ways = 2 if args[7 if packed else 6] else 1
-    out = _empty((*x.shape[:-1], states[0].shape[-1] * ways), dtype=x.dtype, device=_META)
-    return out, *(torch.empty_like(s, memory_format=torch.contiguous_format) for s in states)
+    batch_first = not packed and args[7]
+    rows = (x.shape[1], x.shape[0]) if batch_first else x.shape[:-1]
+    out = _empty((*rows, states[0].shape[-1] * ways), dtype=x.dtype, device=_META)
+    return out.transpose(0, 1) if batch_first else out, *(torch.empty_like(s, memory_format=torch.contiguous_format) for s in states)
 
 
 def attention(
@@ -194,16 +212,14 @@ def conv(
     return _conv_like(x, w, (x.shape[0], w.shape[0], *size))
 
 
-def _conv_like(x: torch.Tensor, w: torch.Tensor, shape: Shape) -> torch.Tensor | None:
-    """channels_last in either operand makes the output so; odd strides are torch's to judge."""
-    formats = (memory_format(x), memory_format(w))
-    if w.dim() != 4 and not (x.is_contiguous() and w.is_contiguous()):
-        return None
-    if torch.channels_last in formats:
-        return _empty(shape, dtype=x.dtype, device=_META, memory_format=torch.channels_last)
-    if not (x.is_contiguous() and w.is_contiguous()):
-        return None
-    return _empty(shape, dtype=x.dtype, device=_META)
+def _conv_like(x: torch.Tensor, w: torch.Tensor, shape: Shape | torch.Size) -> torch.Tensor:
+    """channels_last in either operand makes the output so. torch's meta kernel never does, its real ones do."""
+    return _empty(shape, dtype=x.dtype, device=_META, memory_format=_either(x, w))
+
+
+def _either(x: torch.Tensor, w: torch.Tensor) -> torch.memory_format:
+    layout = memory_format(x)
+    return layout if layout != torch.contiguous_format else memory_format(w)
 
 
 def convolution(
@@ -215,10 +231,12 @@ def convolution(
 def convolution_backward(
     g: torch.Tensor, x: torch.Tensor, w: torch.Tensor, bias: Any, s: Any, p: Any, d: Any, t: bool, o: Any, n: int, mask: Any
 ) -> tuple[torch.Tensor | None, ...] | None:
-    if not (x.is_contiguous() and w.is_contiguous() and g.is_contiguous()):
-        return None
-    shapes = (x.shape, w.shape, tuple(bias or ()))
-    return tuple(_new(x, shape) if wanted else None for shape, wanted in zip(shapes, mask, strict=True))
+    """Both gradients have the layout that the convolution ran in."""
+    return (
+        _conv_like(x, w, x.shape) if mask[0] else None,
+        _conv_like(x, w, w.shape) if mask[1] else None,
+        _new(x, tuple(bias)) if mask[2] else None,
+    )
 
 
 def _per_channel(x: torch.Tensor, vectors: Any) -> bool:
@@ -292,6 +310,10 @@ def softmax(x: torch.Tensor, dim: int, dtype: Any = None) -> torch.Tensor | None
     if not x.is_contiguous() or not x.is_floating_point() or not -x.dim() <= dim < x.dim() or dtype is True:
         return None
     return _empty(x.shape, dtype=dtype or x.dtype, device=_META)
+
+
+def softmax_gradient(g: torch.Tensor, y: torch.Tensor, *args: Any) -> torch.Tensor | None:
+    return first_gradient(g, y) if g.is_contiguous() and y.is_contiguous() else None
 
 
 def first_gradient(g: torch.Tensor, x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor | None:
@@ -371,7 +393,7 @@ def reduce(x: torch.Tensor, dims: Any = None, keep: bool = False, *, dtype: Any 
 _UNARY = "relu gelu silu hardtanh relu6 hardswish hardsigmoid sigmoid tanh neg rsqrt sqrt exp square abs cos sin"
 _BACKWARD = (
     "threshold_backward hardtanh_backward gelu_backward silu_backward sigmoid_backward tanh_backward hardswish_backward "
-    "hardsigmoid_backward _softmax_backward_data leaky_relu_backward"
+    "hardsigmoid_backward leaky_relu_backward"
 )
 SHAPES: dict[str, ShapeRule] = {
     **dict.fromkeys(_UNARY.split(), unary),
@@ -389,7 +411,7 @@ SHAPES: dict[str, ShapeRule] = {
     "native_batch_norm_backward": native_batch_norm_backward,
     "layer_norm": layer_norm, "rms_norm": layer_norm, "group_norm": group_norm,
     "native_layer_norm": native_layer_norm, "native_layer_norm_backward": native_layer_norm_backward,
-    "softmax": softmax, "_softmax": softmax,
+    "softmax": softmax, "_softmax": softmax, "_softmax_backward_data": softmax_gradient,
     "max_pool2d": max_pool2d, "max_pool2d_with_indices": max_pool2d_with_indices,
     "max_pool2d_with_indices_backward": max_pool2d_with_indices_backward,
     "avg_pool2d": avg_pool2d, "adaptive_avg_pool2d": adaptive_avg_pool2d, "cat": cat,

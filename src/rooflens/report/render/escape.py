@@ -13,7 +13,7 @@ _PLAIN = {"…": "...", "–": "-", "—": "-", "−": "-", "×": "x", "·": "."
 _PLAIN |= {"≥": ">=", "≤": "<=", "±": "+-", "’": "'", "‘": "'", "“": '"', "”": '"'}
 WORD_LIMIT = 120
 TEXT_LIMIT = 20_000
-NAME_LIMIT = 200
+NAME_LIMIT = 300
 
 
 def safe_text(text: str, limit: int, *, ascii_only: bool = False) -> str:

@@ -4,6 +4,7 @@ from rooflens.report.blocks import Block, Column, Heading, Paragraph, Roofline, 
 from rooflens.report.render import textplot
 from rooflens.report.render.columns import columns, cut_middle, pad, wrapped
 from rooflens.report.render.escape import NAME_LIMIT, safe_prose, safe_text
+from rooflens.report.render.layout import BOUNDS
 
 _GAP = 2
 # SGR codes. The hues follow the picture's: memory blue, compute red, launch green.
@@ -23,11 +24,11 @@ _STYLES = {
 def render(blocks: tuple[Block, ...], *, width: int = 80, color: bool = False, unicode: bool = True) -> str:
     """Without `unicode` the text is pure ASCII: other characters in names become escapes."""
     width = max(width, 20)
-    drawn = [_block(block, width, unicode) for block in blocks]
+    drawn = [_block(block, width, unicode, color) for block in blocks]
     return "\n\n".join("\n".join(_paint(line, color) for line in lines) for lines in drawn if lines) + "\n"
 
 
-def _block(block: Block, width: int, unicode: bool) -> list[textplot.Line]:
+def _block(block: Block, width: int, unicode: bool, color: bool) -> list[textplot.Line]:
     match block:
         case Heading():
             return _heading(block, width, unicode)
@@ -36,7 +37,7 @@ def _block(block: Block, width: int, unicode: bool) -> list[textplot.Line]:
         case Table():
             return _table(block, width, unicode)
         case Roofline():
-            return _roofline(block, width, unicode)
+            return [*_roofline(block, width, unicode), *(_bounds(block) if color else ())]
 
 
 def _paint(line: textplot.Line, color: bool) -> str:
@@ -60,6 +61,13 @@ def _paragraph(block: Paragraph, width: int, unicode: bool) -> list[textplot.Lin
 def _roofline(chart: Roofline, width: int, unicode: bool) -> list[textplot.Line]:
     title = wrapped(safe_prose(chart.title, ascii_only=not unicode), width) if chart.title else []
     return [*(((line, "heading"),) for line in title), *textplot.draw(chart, width=width, unicode=unicode)]
+
+
+def _bounds(chart: Roofline) -> list[textplot.Line]:
+    """What the colours of the numbers mean."""
+    found = {dot.bound if dot.bound in BOUNDS else "unknown" for dot in chart.dots}
+    spans = [(f" {name}", name) for name in BOUNDS if name in found]
+    return [(("Bound by:", "minor"), *spans)] if spans else []
 
 
 def _table(table: Table, width: int, unicode: bool) -> list[textplot.Line]:
@@ -99,24 +107,28 @@ def _name_width(name: str, lines: int) -> int:
 def _grid(
     columns_: tuple[Column, ...], names: list[str], rows: list[list[str]], widths: list[int], unicode: bool
 ) -> list[textplot.Line]:
-    mark = "…" if unicode else "~"
+    def laid(cells: list[list[str]], style: str) -> list[textplot.Line]:
+        height = max(map(len, cells), default=0)
+        return [((line([c[i] if i < len(c) else "" for c in cells]), style),) for i in range(height)]
 
     def line(cells: list[str]) -> str:
-        fitted = (cut_middle(cell, w, mark) for cell, w in zip(cells, widths, strict=True))
-        padded = (pad(c, w, right=k.numeric) for c, w, k in zip(fitted, widths, columns_, strict=True))
+        padded = (pad(c, w, right=k.numeric) for c, w, k in zip(cells, widths, columns_, strict=True))
         return (" " * _GAP).join(padded).rstrip()
 
-    rule = (" " * _GAP).join(("─" if unicode else "-") * w for w in widths)
-    head = [(line(cells), "head") for cells in _header(names, widths)]
-    return [*((span,) for span in head), ((rule, "head"),), *(((line(row), ""),) for row in rows)]
+    heads = [wrapped(name, w) for name, w in zip(names, widths, strict=True)]
+    deep = max(map(len, heads), default=0)
+    rule = [[("─" if unicode else "-") * w] for w in widths]
+    drawn = [*laid([[""] * (deep - len(h)) + h for h in heads], "head"), *laid(rule, "head")]
+    for row in rows:
+        drawn += laid([_folded(cell, w, unicode) for cell, w in zip(row, widths, strict=True)], "")
+    return drawn
 
 
-def _header(names: list[str], widths: list[int]) -> list[list[str]]:
-    """Names wider than their cells are wrapped, and stand on the rule."""
-    stacks = [wrapped(name, w) for name, w in zip(names, widths, strict=True)]
-    height = max(map(len, stacks), default=0)
-    full = [[""] * (height - len(stack)) + stack for stack in stacks]
-    return [[stack[i] for stack in full] for i in range(height)]
+def _folded(cell: str, width: int, unicode: bool) -> list[str]:
+    """What does not fit: sentences are wrapped, names are cut in the middle."""
+    if columns(cell) <= width:
+        return [cell]
+    return wrapped(cell, width) if cell.count(" ") > 1 else [cut_middle(cell, width, "…" if unicode else "~")]
 
 
 def _stacked(names: list[str], rows: list[list[str]], width: int) -> list[textplot.Line]:

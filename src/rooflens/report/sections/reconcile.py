@@ -9,7 +9,6 @@ from rooflens.version import __version__
 
 SCHEMA = "rooflens.reconcile/1"
 _GAPS_SHOWN = 5
-_UNITS = {1: "multiply-adds", 2: "FLOP"}
 
 
 def reconcile_document(sheet: CostSheet, found: tuple[Reconciliation, ...]) -> dict[str, Any]:
@@ -63,10 +62,12 @@ def _row(peer: dict[str, Any], line: str, rule: str, ops: int | None, amount: in
 
 
 def reconcile_blocks(document: dict[str, Any]) -> tuple[Block, ...]:
-    ours = document["ours"]
+    ours, convention = document["ours"], document["convention"]["flop"]
     head = (
         Heading(text=f"{document['model']['name']}: our count beside others"),
-        Paragraph(text=f"rooflens counts {ours['flops']:,} FLOP ({document['convention']['flop']}), {ours['macs']:,} of them multiply-adds."),
+        Paragraph(
+            text=f"rooflens counts {ours['flops']:,} FLOP ({convention}), from {ours['macs']:,} multiply-adds (MAC)."
+        ),
         _summary(document),
     )
     return (*head, *(block for peer in document["peers"] for block in _sum(peer, ours["flops"])))
@@ -74,11 +75,11 @@ def reconcile_blocks(document: dict[str, Any]) -> tuple[Block, ...]:
 
 def _summary(document: dict[str, Any]) -> Table:
     columns = (
-        Column(name="counter"), Column(name="version"), Column(name="counts in"), Column(name="total", numeric=True),
-        Column(name="unexplained", numeric=True),
+        Column(name="counter"), Column(name="version"), Column(name="FLOP per MAC", numeric=True),
+        Column(name="total", numeric=True), Column(name="unexplained", numeric=True),
     )  # fmt: skip
     rows = tuple(
-        (p["name"], p["version"] or "–", _UNITS[p["flop_per_mac"]], _number(p["total"]), _number(p["unexplained"]))
+        (p["name"], p["version"] or "–", str(p["flop_per_mac"]), _number(p["total"]), _number(p["unexplained"]))
         for p in document["peers"]
     )
     return Table(columns=columns, rows=rows)
@@ -111,5 +112,6 @@ def _where(peer: dict[str, Any]) -> tuple[Block, ...]:
         Column(name="module with an unexplained difference"), Column(name="by its rules", numeric=True),
         Column(name="it says", numeric=True),
     )  # fmt: skip
-    rows = tuple((g["module"] or "(the model itself)", f"{g['expected']:,}", f"{g['total']:,}") for g in gaps[:_GAPS_SHOWN])
-    return (Table(columns=columns, rows=rows, elided=max(0, len(gaps) - _GAPS_SHOWN), hint="all of them: --format json"),)
+    shown, elided = gaps[:_GAPS_SHOWN], max(0, len(gaps) - _GAPS_SHOWN)
+    rows = tuple((g["module"] or "(the model itself)", f"{g['expected']:,}", f"{g['total']:,}") for g in shown)
+    return (Table(columns=columns, rows=rows, elided=elided, hint="all of them: --format json"),)
