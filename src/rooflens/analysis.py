@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rooflens.advise.whatif import Advice, advise
 from rooflens.compare.gates import GateResult, judge
-from rooflens.errors import needs_extra
+from rooflens.errors import InputError, needs_extra
 from rooflens.pipeline.run import Prediction
 from rooflens.report.document import analysis_document, with_gates
 from rooflens.report.sections.table import blocks_of
@@ -68,7 +68,10 @@ class Analysis:
         from rooflens.report.render.plot import draw
         from rooflens.report.sections.chart import chart_of
 
-        drawn = draw(chart_of(self.to_dict()), picture_format(path or "roofline.svg"))
+        chart = chart_of(self.to_dict())
+        if chart is None:
+            raise InputError("nothing to draw: analyse on a chip whose peaks and bandwidth are published")
+        drawn = draw(chart, picture_format(path or "roofline.svg"))
         if path is not None:
             write_bytes(path, drawn)
         return drawn

@@ -4,8 +4,9 @@ Three ways to move a dot: right (fewer bytes per operation), up (use the chip be
 seconds of device time; only the advice on launches, which the device does not see, is in seconds of latency.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rooflens.costs.sheet import CostSheet, OpCost
 from rooflens.errors import RooflensError
@@ -68,10 +69,13 @@ def _lower_precision(base: Prediction) -> Iterator[Advice]:
         settings = replace(base.settings, dtype=dtype)
         why = "the same tensors at fewer bytes" if dtype != "tf32" else "matrix units take fp32 tensors at reduced precision"
         move = "up" if dtype == "tf32" else "right"
-        yield from _try(base, lambda g=graph, s=settings, d=dtype: predict(g, hardware, s, d), "model", move, f"compute in {dtype}", why)  # type: ignore[misc]
+        make = partial(predict, graph, hardware, settings, dtype)
+        yield from _try(base, make, "model", move, f"compute in {dtype}", why)
 
 
-def _try(base: Prediction, make, target: str, move: str, action: str, why: str) -> Iterator[Advice]:  # type: ignore[no-untyped-def]
+def _try(
+    base: Prediction, make: Callable[[], Prediction], target: str, move: str, action: str, why: str
+) -> Iterator[Advice]:
     """A change that this chip refuses is no advice."""
     try:
         changed = make()

@@ -1,11 +1,12 @@
 """`rooflens ops`: the one table that says what is counted."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rooflens.cli import options as o
 from rooflens.errors import SyntaxFault, nearest
+from rooflens.report.blocks import Block
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
@@ -37,6 +38,6 @@ def show_op(kind: Annotated[str, typer.Argument(help="A kind of 'rooflens ops li
     return _out([op_document(OPS[kind])], op_blocks(OPS[kind]), o.check_format(format), output)
 
 
-def _out(document: list[dict[str, object]], blocks, format: str, output: str | None) -> int:  # type: ignore[no-untyped-def]
+def _out(document: list[dict[str, Any]], blocks: tuple[Block, ...], format: str, output: str | None) -> int:
     o.emit_as(format, {"schema": "rooflens.ops/1", "ops": document}, blocks, document, output)
     return 0

@@ -77,7 +77,7 @@ def _counted(model: str, settings: "Settings") -> dict[str, Any]:
     request = Request(batch=settings.batch, input=settings.input)
     found = module_of(model.strip(), request)
     module, inputs = found.module, found.inputs
-    loaded = load_module(module, inputs, request, name=model.rpartition(":")[2], source=model)
+    loaded = load_module(module, inputs, request, name=found.name, source=model)
     sheet, facts = cost_sheet(loaded.graph), module_facts(module)
     subject = Subject(module=module, args=inputs[0], kwargs=inputs[1])
     return reconcile_document(sheet, tuple(explained(sheet, facts, count_with(p, subject)) for p in PEERS))

@@ -51,6 +51,7 @@ class Site:
     device: str
     class_name: str  # torch's own classes without their path, all others with it
     leaf: bool
+    module_shape: tuple[int, ...]  # what the module returns
     dim: int | None  # the module's own, where it has one (nn.Softmax)
     hidden: bool  # inside a module that ptflops counts as a whole
     seen: frozenset[str]
@@ -215,7 +216,9 @@ def _ptflops_function(site: Site) -> list[Claim]:
         return [_each(site, site.written, 1, "element")]
     if kind == "matmul" and seen & {"matmul", "mm", "bmm"}:
         return _products(site)
-    return [*_products(site), _bias(site)] if kind == "addmm" and seen & {"addmm", "baddbmm"} else []
+    if kind == "addmm" and seen & {"addmm", "baddbmm"}:
+        return [*_products(site), Claim(BIAS, site.read, f"{BIAS} of addmm counted once, not per row")]
+    return []
 
 
 def torchinfo(site: Site) -> list[Claim]:
@@ -225,7 +228,7 @@ def torchinfo(site: Site) -> list[Claim]:
     if not site.leaf:
         return []
     convolution, kind = "Conv" in site.class_name.rpartition(".")[2], site.op.kind
-    out = site.outs[0].shape
+    out = site.module_shape
     times = prod((*out[:1], *out[2:])) if convolution else out[0] if out else 1
     found = {t.name.rpartition(".")[2]: numel(t) for t in site.ins if t.role in STORED_ROLES}
     if kind in PRODUCTS and kind != "attention":
@@ -240,7 +243,9 @@ def _torchinfo_products(site: Site, times: int, found: dict[str, int]) -> list[C
     part = PRODUCTS[site.op.kind]
     if site.op.kind in _GATE_WORK:
         return _gates(site, {"lstm": 0, "gru": 0, "rnn": 0})
-    text = "once per output position" if site.op.kind == "conv" else "once per sample, not per token"
+    text = (
+        "once per output position" if "Conv" in site.class_name.rpartition(".")[2] else "once per sample, not per token"
+    )
     return [
         Claim(part, times * found.get("weight", 0), f"{part} counted {text}"),
         Claim(BIAS, times * found.get("bias", 0), f"{BIAS} counted {text}"),

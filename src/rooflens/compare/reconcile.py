@@ -76,6 +76,7 @@ def _sites(sheet: CostSheet, modules: tuple[ModuleFact, ...], count: PeerCount) 
     for part in count.parts:
         seen.setdefault(part.module, set()).add(part.what)
     tensors = sheet.graph.tensors
+    shapes = {op.module: tensors[op.outputs[0]].shape for op in sheet.graph.ops if op.outputs}
     for op, cost in zip(sheet.graph.ops, sheet.rows, strict=True):
         fact = facts.get(op.module)
         if op.view or not op.outputs or not op.inputs or op.pass_ != "forward" or cost.opaque:
@@ -89,6 +90,7 @@ def _sites(sheet: CostSheet, modules: tuple[ModuleFact, ...], count: PeerCount) 
             device=count.device,
             class_name=_plain(fact.class_name) if fact else "",
             leaf=fact.leaf if fact else False,
+            module_shape=shapes[op.module],
             dim=fact.dim if fact else None,
             hidden=any(op.module.startswith(f"{w}.") for w in whole),
             seen=frozenset(seen.get(op.module, ())),

@@ -59,8 +59,9 @@ def _uses(op: Op, tensors: tuple[Tensor, ...], operand: Tensor, count: int) -> f
     """How many elements of an operand one output element is made from."""
     kernel = op.attr("kernel")
     if op.kind == "conv":
-        weight = tensors[op.inputs[1]].shape
-        return prod(weight[2:]) * (weight[0] // int(op.attr("groups") or 1) if op.attr("transposed") else weight[1])
+        weight, groups = tensors[op.inputs[1]].shape, op.attr("groups")
+        channels = weight[0] // groups if op.attr("transposed") and isinstance(groups, int) else weight[1]
+        return prod(weight[2:]) * channels
     if isinstance(kernel, tuple):
         return prod(kernel)
     if op.kind in ("linear", "matmul", "addmm"):

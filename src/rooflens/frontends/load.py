@@ -3,10 +3,10 @@
 import importlib.util
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rooflens.errors import FileError, FormatError, ModelError, NotInThisVersion, nearest, needs_extra
+from rooflens.errors import FileError, FormatError, ModelError, NotInThisVersion, needs_extra
 from rooflens.frontends.request import Loaded, Request, autocast_dtype, check_batch, recorded_dtype, stored
 
 _TEXT = re.compile(r"^\s*-?\d+(\s*x\s*-?\d+)*\s*(\||$)")
@@ -53,20 +53,8 @@ def _toml(model: str, request: Request) -> Loaded:
 
     _readable(model)
     net = read_net(Path(model))
-    loaded = _text(net.text, request if request.dtype else _with_dtype(request, net.dtype))
-    return Loaded(graph=_named(loaded, net.name, model), dtype=loaded.dtype, batch=loaded.batch)
-
-
-def _with_dtype(request: Request, dtype: str | None) -> Request:
-    from dataclasses import replace
-
-    return replace(request, dtype=dtype)
-
-
-def _named(loaded: Loaded, name: str, source: str):  # type: ignore[no-untyped-def]
-    from rooflens.graph.build import renamed
-
-    return renamed(loaded.graph, name, source)
+    loaded = _text(net.text, request if request.dtype else replace(request, dtype=net.dtype))
+    return Loaded(graph=replace(loaded.graph, name=net.name, source=model), dtype=loaded.dtype, batch=loaded.batch)
 
 
 def _no_autocast(request: Request) -> None:
@@ -140,10 +128,6 @@ def needs_torch() -> None:
 
 def _ends(*endings: str) -> Callable[[str], bool]:
     return lambda text: text.lower().endswith(endings)
-
-
-def suggestions(name: str, known: tuple[str, ...]) -> str:
-    return nearest(name, known)
 
 
 FRONTENDS = (

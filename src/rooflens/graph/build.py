@@ -1,6 +1,5 @@
 """Ops and tensors one by one in, a verified Graph out: the one way in which every frontend assembles its graph."""
 
-from dataclasses import replace
 from math import prod
 
 from rooflens.graph.records import Attr, Graph, Op, Tensor, unique_param_bytes, verify
@@ -72,7 +71,9 @@ class GraphBuilder:
         """`layer1.0.relu`, then `layer1.0.relu:2`: stable as long as the order of calls is."""
         count = self._seen.get(label, 0) + 1
         self._seen[label] = count
-        return label if count == 1 else f"{label}:{count}"
+        if count == 1:
+            return label
+        return self._unique(f"{label}:{count}")  # a user's own name may end in :2 as well
 
     def build(
         self,
@@ -99,7 +100,3 @@ class GraphBuilder:
                 notes=notes,
             )
         )
-
-
-def renamed(graph: Graph, name: str, source: str) -> Graph:
-    return replace(graph, name=name, source=source)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 from rooflens.errors import FileError, SyntaxFault
 
@@ -45,8 +46,10 @@ def _umask() -> int:
     return current
 
 
-def picture_format(path: str) -> str:
-    ending = Path(path).suffix.lower().lstrip(".")
-    if ending not in ("svg", "png"):
-        raise SyntaxFault(f"--plot {path}: pictures are .svg or .png: change the ending")
-    return ending
+def picture_format(path: str) -> Literal["svg", "png"]:
+    ending = Path(path).suffix.lower()
+    if ending == ".svg":
+        return "svg"
+    if ending == ".png":
+        return "png"
+    raise SyntaxFault(f"--plot {path}: pictures are .svg or .png: change the ending")

@@ -159,7 +159,7 @@ class _Exported(nn.Module):
         if spec.target is None:
             return None
         found = self.program.state_dict.get(spec.target, self.program.constants.get(spec.target))
-        name = spec.target.replace(".", "__")
+        name: str = spec.target.replace(".", "__")
         if isinstance(found, nn.Parameter):
             self.register_parameter(name, found)
         elif isinstance(found, torch.Tensor):

@@ -74,6 +74,8 @@ def _packed(func: Any, x: torch.Tensor, lengths: torch.Tensor, batch_first: bool
     return _empty((sum(known), *x.shape[2:]), x.dtype), torch.tensor(sizes, dtype=_INT)
 
 
+# Packed sequences keep their sizes on the CPU, where torch reads them.
+READS_VALUES = frozenset({"_pack_padded_sequence", "_pad_packed_sequence", "lstm", "gru", "rnn_tanh", "rnn_relu"})
 DATA_DEPENDENT: dict[str, Rule] = {
     "nonzero": _nonzero,
     "masked_select": _masked_select,

@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rooflens.frontends.pytorch.attributes import DETAILS
-from rooflens.frontends.pytorch.guesses import DATA_DEPENDENT
+from rooflens.frontends.pytorch.guesses import DATA_DEPENDENT, READS_VALUES
 from rooflens.frontends.pytorch.names import ROWS, TAKEN_APART, Row
 from rooflens.frontends.pytorch.shapes import SHAPES
 from rooflens.frontends.pytorch.tracker import TensorTracker
@@ -158,7 +158,8 @@ class Recorder(TorchDispatchMode):
     def _kernel(self, func: Any, plan: _Plan, row: Row, args: Any, kwargs: Any) -> Any:
         if self.autocast is not None:
             args = self.autocast_args(plan.name, args)
-        args, kwargs = self.all_meta(args, kwargs)
+        if plan.name not in READS_VALUES:
+            args, kwargs = self.all_meta(args, kwargs)
         out = plan.shape(*args, **kwargs) if plan.shape is not None else None
         if out is None:
             out = self._run(func, plan, args, kwargs)
@@ -208,15 +209,19 @@ class Recorder(TorchDispatchMode):
         return [self.tracker.id_of(values), *(self.tracker.id_of(t) for t in rest if t is not values)]
 
     def _view(self, func: Any, row: Row, args: Any, kwargs: Any) -> Any:
-        source = next(iter(tensors_in(args)), None)
+        """Where the memory has to change for it (flattening channels-last data) it is a copy."""
+        sources = list(tensors_in(args))
         out = func(*args, **kwargs)
-        if source is None:
+        if not sources:
             return out
-        if self.pass_ == "forward" and not self._is_weight(source):
-            before = self.tracker.id_of(source)
-            outs = tuple(self.tracker.viewed(t) for t in tensors_in(out) if self.tracker.shares_storage(t, [source]))
-            if outs:
-                self.record(row.kind, (before,), outs, view=True)
+        before = [self.tracker.id_of(t) for t in sources]
+        results = [t for t in tensors_in(out) if self.tracker.is_known(t)]
+        moved = [t for t in tensors_in(out) if not self.tracker.is_known(t)]
+        if moved:
+            self.record("copy", tuple(before[:1]), tuple(self.tracker.fresh(t) for t in moved))
+        if results and self.pass_ == "forward" and not self._is_weight(sources[0]):
+            read = before if row.kind == "split" else before[:1]  # elsewhere a second tensor only lends its shape
+            self.record(row.kind, tuple(read), tuple(self.tracker.viewed(t) for t in results), view=True)
         return out
 
     def _is_weight(self, t: torch.Tensor) -> bool:
@@ -328,6 +333,15 @@ class Recorder(TorchDispatchMode):
         if name in FULL:
             return _mapped(lambda t: self._cast(t, torch.float32), args)
         return args
+
+    def cast_once(self, t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """A cast that autograd sees; that of a weight is kept for the run, as `_cast` does without autograd."""
+        if not (t.is_leaf and t.requires_grad):
+            return t.to(dtype)
+        known = self._casts.get((id(t), dtype))
+        if known is None:
+            known = self._casts[(id(t), dtype)] = t.to(dtype)
+        return known
 
     def _cast(self, t: torch.Tensor, dtype: Any) -> torch.Tensor:
         """Weights are cast once per run, as torch's autocast cache does."""

@@ -14,7 +14,7 @@ from rooflens.errors import ModelError, RooflensError, ShapeError
 from rooflens.frontends.optimizer import record_step
 from rooflens.frontends.pytorch.recorder import Recorder, tensors_in
 from rooflens.frontends.pytorch.tracker import DTYPES
-from rooflens.frontends.pytorch.whole import fused_multi_head, whole_calls
+from rooflens.frontends.pytorch.whole import fused_multi_head, plain_checkpoints, whole_calls
 from rooflens.graph.records import FLOATS, Graph
 
 _SHAPE_WORDS = re.compile(r"shape|size|dim|channel|match|expected input|mat1", re.I)
@@ -145,7 +145,10 @@ def _forward(
         stack.callback(pre.remove)
         stack.callback(nn_module.register_module_forward_hook(recorder.leave).remove)
         stack.enter_context(fused_multi_head(recorder))
+        if recorder.autocast is not None:  # for models that ask; meta tensors are cast by the recorder
+            stack.enter_context(torch.autocast("cpu", recorder.autocast, cache_enabled=False))
         if training:
+            stack.enter_context(plain_checkpoints())
             stack.enter_context(torch.enable_grad())
             stack.enter_context(whole_calls(recorder))
         else:
@@ -162,6 +165,8 @@ def _forward(
 def _rejected(recorder: Recorder, error: Exception) -> RooflensError:
     where = recorder.module or "the model itself"
     text = f"{type(error).__name__}: {str(error) or 'no message'}"
+    if "more than 1 value per channel" in text:
+        return ShapeError(f"layer '{where}' cannot train on one value per channel: use --batch 2 or more ({text})")
     if isinstance(error, RuntimeError | ValueError | IndexError | AssertionError) and _SHAPE_WORDS.search(text):
         return ShapeError(f"layer '{where}' rejects its input: {text}: give a shape that fits with --input")
     return ModelError(f"layer '{where}' raised {text}: run the model by itself with these inputs first")

@@ -139,6 +139,7 @@ class TensorTracker:
 
     def kept_around(self, t: torch.Tensor, partly: bool) -> list[int]:
         """What a partial write leaves standing must have been written before: a dependency that reads no bytes."""
+        self.id_of(t)
         storage = self._storages[t.untyped_storage()._cdata]
         old = self.builder.tensors[storage.owner]
         if not partly and _stored(t, tuple(t.shape)) >= old.elements:

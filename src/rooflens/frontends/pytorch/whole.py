@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch.nn import functional
+from torch.utils import checkpoint
 
 from rooflens.frontends.backward import derive
 from rooflens.frontends.pytorch import shapes
@@ -156,7 +157,7 @@ def _cast_above(recorder: Recorder, name: str, args: Any) -> Any:
 
     def cast(a: Any) -> Any:
         if isinstance(a, torch.Tensor):
-            return a.to(dtype) if a.dtype in floating and a.dtype != dtype else a
+            return recorder.cast_once(a, dtype) if a.dtype in floating and a.dtype != dtype else a
         return [cast(i) for i in a] if isinstance(a, list | tuple) and any(tensors_in(a)) else a
 
     return tuple(cast(a) for a in args)
@@ -169,6 +170,25 @@ def _weights_of(given: Any) -> torch.Tensor:
     heads = () if given["average_attn_weights"] else (given["num_heads"],)
     batch = (query.shape[1],) if query.dim() == 3 else ()
     return torch.empty((*batch, *heads, query.shape[0], steps), dtype=query.dtype, device="meta")
+
+
+class _Rerun:
+    """Reentrant checkpointing runs a backward of its own, which a backward that asks for gradients forbids. The other
+    kind runs the same ops."""
+
+    @staticmethod
+    def apply(function: Any, preserve: bool, *args: Any) -> Any:
+        return checkpoint.checkpoint(function, *args, use_reentrant=False, preserve_rng_state=preserve)
+
+
+@contextmanager
+def plain_checkpoints() -> Iterator[None]:
+    original = checkpoint.CheckpointFunction
+    checkpoint.CheckpointFunction = _Rerun  # type: ignore[assignment, misc]
+    try:
+        yield
+    finally:
+        checkpoint.CheckpointFunction = original  # type: ignore[misc]
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def _font_characters() -> frozenset[int]:
 def _single(chart: Roofline, known: frozenset[int] | None) -> Sheet:
     notes = _note_lines(chart)
     sheet = open_sheet(chart, panel=bool(chart.dots), notes=len(notes), known=known)
-    room = Room(sheet.box, [*plot_dots.boxes(sheet), *plot_roofs.lines(sheet)])
+    room = Room(sheet.box, plot_dots.boxes(sheet))
     bare = plot_roofs.draw(sheet, room)
     plot_dots.draw(sheet, room)
     if chart.dots:

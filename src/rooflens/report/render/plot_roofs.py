@@ -30,7 +30,11 @@ def draw(sheet: Sheet, room: Room) -> list[str]:
             )
             sheet.axes.plot((s.x0, s.x1), (s.y0, s.y1), zorder=2.5 if s.main else 2, **style)
     _draw_ridges(sheet, room)
-    return [_text(sheet, c) for c in reversed(drawn) if not _label(sheet, room, c)]
+    slopes, flats = ([c for c in reversed(drawn) if c.slanted is slanted] for slanted in (True, False))
+    bare = [c for c in slopes if not _label(sheet, room, c)]
+    room.dots += lines(sheet)  # after the slopes' labels, which lie along them
+    bare += [c for c in flats if not _label(sheet, room, c)]
+    return [_text(sheet, c) for c in bare]
 
 
 def lines(sheet: Sheet) -> list[Box]:

@@ -4,6 +4,7 @@ Lines are tuples of (text, style), so that whoever prints decides about colour. 
 fall on one place the heaviest is drawn and the others are told below, so that every number is found somewhere.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -82,7 +83,8 @@ def draw(chart: Roofline, *, width: int = 80, unicode: bool = True) -> list[Line
 def _thinned(grid: Grid) -> Roofline:
     """Minor roofs that would lie on or next to the row of another are left to the notes: rows are coarse."""
     kept: list[Roof] = []
-    for roof in sorted(grid.chart.roofs, key=lambda r: (not r.main, -r.flop_per_s)):
+    drawable = (r for r in grid.chart.roofs if 0 < r.flop_per_s < math.inf)
+    for roof in sorted(drawable, key=lambda r: (not r.main, -r.flop_per_s)):
         row = grid.row(decades(roof.flop_per_s))
         if roof.main or all(abs(row - grid.row(decades(k.flop_per_s))) > 1 or _same(roof, k) for k in kept):
             kept.append(roof)
