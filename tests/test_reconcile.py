@@ -1,8 +1,9 @@
-"""Our counts beside other counters': every difference is a rule worked out from our own op rows, and nothing is left over,
+"""Our counts beside other counters': every difference is a rule worked out from our own op rows, and nothing is left,
 neither in the sum nor in any one module."""
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -159,15 +160,11 @@ def test_a_difference_without_a_rule_is_unexplained_and_has_a_place() -> None:
     case = case_of(nn.Sequential(nn.Linear(8, 16)), torch.zeros(3, 8))
     count = count_with(PEERS[0], case.subject)
     assert count.total is not None
-    parts = tuple(PartLike(p, 7) for p in count.parts)
+    parts = tuple(replace(p, amount=p.amount + 7) for p in count.parts)
     changed = PeerCount(name=count.name, version="", flop_per_mac=2, total=count.total + 7, parts=parts, device="meta")
     found = reconcile(case.sheet, case.facts, changed)
     assert found.remainder == 7
     assert [g.module for g in found.gaps] == ["0"]
-
-
-def PartLike(part: Any, more: int) -> Any:  # noqa: N802
-    return type(part)(module=part.module, what=part.what, calls=part.calls, amount=part.amount + more)
 
 
 def broken(subject: Subject) -> tuple[int, dict[tuple[str, str], list[int]]]:

@@ -106,5 +106,5 @@ def show(value: float | None, unit: str, digits: int = 4) -> str:
         return "–"
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}".strip()
-    steps = _DOWN if unit in ("s", "J") else _UP
+    steps = _DOWN if unit == "s" or unit.startswith("J") else _UP
     return _scaled(value, unit, steps, digits)

@@ -192,7 +192,7 @@ def kind_gains(base: Prediction) -> tuple[KindGain, ...]:
 
 def _kinds_alone(base: Prediction) -> Iterator[Advice]:
     for row in kind_gains(base)[:KINDS_SHOWN]:
-        why = f"{row.count} of them take {row.share:.1%} of device time, limited by {row.bound}"
+        why = f"{row.count} in all, {row.share:.1%} of device time, limited by {row.bound}"
         before = time_of(base)
         after = None if before is None else before - row.gain_s
         yield from _gain(before, after, f"kind {row.kind}", "up", f"accelerate {row.kind} alone", why)

@@ -90,6 +90,7 @@ def rendered(documents: list[dict[str, Any]], format: str) -> str:
     from rooflens.report.document import comparison_document
     from rooflens.report.render import csv, markdown
     from rooflens.report.rows import HEADER, rows_of
+    from rooflens.report.sections.side import side_by_side
     from rooflens.report.sections.table import blocks_of
 
     if format == "json":
@@ -100,7 +101,8 @@ def rendered(documents: list[dict[str, Any]], format: str) -> str:
         rows = [(d["hardware"]["id"], *row) for d in documents for row in rows_of(d)]
         return csv.render_rows(("chip", *HEADER), rows)
     render = markdown.render if format == "md" else o.terminal_text
-    return "\n".join(render(blocks_of(d)) for d in documents)
+    first = [render(side_by_side(documents))] if len(documents) > 1 else []
+    return "\n".join([*first, *(render(blocks_of(d)) for d in documents)])
 
 
 def plotted(documents: list[dict[str, Any]], path: str) -> None:

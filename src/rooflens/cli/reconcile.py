@@ -35,9 +35,9 @@ def reconcile(
     What no rule explains is shown as unexplained, with the modules it comes from.
     """
     o.check_format(format)
+    document = _document(model, batch, input)
     from rooflens.report.sections.reconcile import reconcile_blocks, reconcile_rows
 
-    document = _document(model, batch, input)
     o.emit_as(format, document, reconcile_blocks(document), reconcile_rows(document), output)
     return 0
 

@@ -7,10 +7,13 @@ modules in which it lies.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rooflens.benches.peers import ModuleFact, PeerCount
 from rooflens.compare.peer_rules import PTFLOPS_WHOLE, RULES, Claim, Site, parts
 from rooflens.costs.sheet import CostSheet
+
+if TYPE_CHECKING:  # the counters' own side imports torch
+    from rooflens.benches.peers import ModuleFact, PeerCount
 
 _TORCH = "torch.nn.modules."
 
@@ -47,7 +50,7 @@ class Reconciliation:
     problem: str = ""
 
 
-def reconcile(sheet: CostSheet, modules: tuple[ModuleFact, ...], count: PeerCount) -> Reconciliation:
+def reconcile(sheet: CostSheet, modules: "tuple[ModuleFact, ...]", count: "PeerCount") -> Reconciliation:
     ours = sum(row.flops for row in sheet.rows)
     known = Reconciliation(
         peer=count.name, version=count.version, device=count.device, flop_per_mac=count.flop_per_mac, ours=ours,
@@ -69,7 +72,7 @@ def reconcile(sheet: CostSheet, modules: tuple[ModuleFact, ...], count: PeerCoun
     )  # fmt: skip
 
 
-def _sites(sheet: CostSheet, modules: tuple[ModuleFact, ...], count: PeerCount) -> Iterator[Site]:
+def _sites(sheet: CostSheet, modules: "tuple[ModuleFact, ...]", count: "PeerCount") -> Iterator[Site]:
     facts = {m.path: m for m in modules}
     whole = {path for path, m in facts.items() if _plain(m.class_name) in PTFLOPS_WHOLE}
     seen: dict[str, set[str]] = {}
@@ -122,7 +125,7 @@ def _add(found: dict[str, list[int]], rule: str, amount: int) -> None:
     entry[1] += amount
 
 
-def _gaps(count: PeerCount, expected: dict[str, int]) -> tuple[Gap, ...]:
+def _gaps(count: "PeerCount", expected: dict[str, int]) -> tuple[Gap, ...]:
     theirs: dict[str, int] = {}
     for part in count.parts:
         theirs[part.module] = theirs.get(part.module, 0) + part.amount

@@ -71,6 +71,12 @@ class Recorder(TorchDispatchMode):
         self._casts: dict[tuple[int, torch.dtype], torch.Tensor] = {}
         self.quiet = 0
 
+    def close(self) -> None:
+        """Let go of every tensor. The builder stays."""
+        self.tracker.forget()
+        self._casts.clear()
+        self._on_meta.clear()
+
     # where we are
 
     def enter(self, module: Any, args: Any) -> None:

@@ -3,7 +3,7 @@ become meta tensors for the time of the recording, and the user's module is left
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import torch
@@ -35,8 +35,8 @@ def trace_module(
 ) -> Graph:
     """`dtype` None keeps the module's own types."""
     layout = torch.channels_last if channels_last else None
-    with _on_meta(module, dtype, layout), _switched(module, training):
-        recorder = Recorder({m: path for path, m in module.named_modules()}, autocast)
+    made = Recorder({m: path for path, m in module.named_modules()}, autocast)
+    with _on_meta(module, dtype, layout), _switched(module, training), closing(made) as recorder:
         _register_state(recorder, module)
         args, kwargs = _inputs(recorder, args, kwargs, dtype, layout)
         outputs = _forward(recorder, module, args, kwargs, training)

@@ -40,6 +40,13 @@ class TensorTracker:
         self._seen: dict[int, tuple[int, _Storage, int]] = {}
         self._alive: list[Any] = []
 
+    def forget(self) -> None:
+        """Autograd nodes know the recorder, which knows the tensors, which know their nodes: a ring that no garbage
+        collector sees through."""
+        self._storages.clear()
+        self._seen.clear()
+        self._alive.clear()
+
     def register(self, t: torch.Tensor, role: str, *, name: str = "", trainable: bool = False) -> int:
         """A tensor that exists before any op: a parameter, a buffer, an input. Tied ones keep their first name."""
         storage = t.untyped_storage()

@@ -15,7 +15,7 @@ from torch.utils import checkpoint
 
 from rooflens.frontends.backward import derive
 from rooflens.frontends.pytorch import shapes
-from rooflens.frontends.pytorch.recorder import FULL, LOWER, Recorder, tensors_in
+from rooflens.frontends.pytorch.recorder import FULL, LOWER, Recorder
 from rooflens.graph.records import Attr
 
 aten = torch.ops.aten
@@ -41,9 +41,10 @@ class _Whole(torch.autograd.Function):
         recorder: Recorder = ctx.recorder
         op = recorder.builder.ops[ctx.place]
         given = next(g for g in gradients if g is not None)
+        inputs, ctx.inputs, ctx.recorder = ctx.inputs, None, None
         needs = tuple(ctx.needs_input_grad[4:])
         tids = derive(recorder.builder, recorder.record, op, recorder.tracker.id_of(given), needs)
-        return (None, None, None, None, *_meta_for(recorder, tids, ctx.inputs))
+        return (None, None, None, None, *_meta_for(recorder, tids, inputs))
 
 
 def _meta_for(recorder: Recorder, tids: tuple[int | None, ...], like: Any) -> list[Any]:
@@ -158,7 +159,7 @@ def _cast_above(recorder: Recorder, name: str, args: Any) -> Any:
     def cast(a: Any) -> Any:
         if isinstance(a, torch.Tensor):
             return recorder.cast_once(a, dtype) if a.dtype in floating and a.dtype != dtype else a
-        return [cast(i) for i in a] if isinstance(a, list | tuple) and any(tensors_in(a)) else a
+        return [cast(i) for i in a] if isinstance(a, list | tuple) else a
 
     return tuple(cast(a) for a in args)
 

@@ -76,8 +76,8 @@ def _where(document: dict[str, Any]) -> str:
             f"{t['kernels']} kernels one by one stretches that to {show(t['latency_s'], 's')}."
         )
     spent = _by_bound(document)
-    parts = " and ".join(f"{share:.0%} of that in layers limited by {bound}" for bound, share in spent)
-    return f"{name} needs at least {show(t['device_time_s'], 's')}, {parts}."
+    parts = " and ".join(f"{share:.0%} in layers limited by {bound}" for bound, share in spent)
+    return f"{name} needs at least {show(t['device_time_s'], 's')}: {parts}."
 
 
 def _by_bound(document: dict[str, Any]) -> list[tuple[str, float]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from rooflens.costs.sheet import FLOP_CONVENTION
 from rooflens.hardware.lint import Finding
-from rooflens.hardware.records import Hardware
+from rooflens.hardware.records import Hardware, dimension_of
 from rooflens.ops.spec import OpSpec
 from rooflens.ops.table import OPS
 from rooflens.report.blocks import Block, Column, Heading, Paragraph, Roofline, Table
@@ -102,15 +102,15 @@ def chip_blocks(chip: Hardware) -> tuple[Block, ...]:
 
 
 _UNITS = {
-    "peak": "OP/s", "bandwidth": "B/s", "capacity": "B", "clock": "Hz", "power": "W", "launch": "s", "energy": "J",
+    "flop_per_s": "OP/s", "bytes_per_s": "B/s", "bytes": "B", "hz": "Hz", "w": "W", "s": "s", "j_per_byte": "J/B",
+    "j_per_flop": "J/OP", "usd": "USD",
 }  # fmt: skip
 
 
 def _fact_text(key: str, value: float | None, absent: bool) -> str:
     if value is None:
         return "none" if absent else "unpublished"
-    parts = key.split(".")
-    unit = _UNITS.get(parts[-1]) or _UNITS.get(parts[0], "")
+    unit = _UNITS.get(dimension_of(key))
     return show(value, unit) if unit else f"{value:g}"
 
 
