@@ -1,5 +1,6 @@
 """The whole call `rooflens.analyze(module, inputs, on=CHIP)` against torch's FlopCounterMode alone, on the same meta
-module: forward, and forward with backward. The bar is a ratio of 1.0, the goal 0.5. `--profile` says where the time goes.
+module: forward, and forward with backward. The bar is a ratio of 1.0, the goal 0.5. `--profile` shows hot spots; names
+choose models.
 """
 
 import cProfile

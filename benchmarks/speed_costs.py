@@ -1,5 +1,5 @@
-"""Costs and estimate of graphs that are there already: under 20 us an op; 100,000 ops within 5 s and 1 GB after the graph
-was made, in at most 12 times what 10,000 take. `--profile` says where the time goes."""
+"""Costs and estimate of graphs that are there already: under 20 us an op; 100,000 ops within 5 s and 1 GB after the
+graph was made, in at most 12 times what 10,000 take. `--profile` shows hot spots."""
 
 import cProfile
 import pstats

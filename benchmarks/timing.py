@@ -1,5 +1,5 @@
-"""What the benchmarks share: interleaved rounds, so that a slow minute of the machine hits every case alike; medians; and
-one table with the machine's kind above it. A ratio is that of two medians of the same run."""
+"""What the benchmarks share: interleaved rounds, so that a slow minute of the machine hits every case alike; medians;
+and one table with the machine's kind above it. A ratio is that of two medians of the same run."""
 
 import gc
 import os
@@ -7,6 +7,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 Case = tuple[str, Callable[[], object]]
 
@@ -18,8 +19,8 @@ def machine() -> str:
 
 def _processor() -> str:
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return next(line.partition(":")[2].strip() for line in file if line.startswith("model name"))
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
 

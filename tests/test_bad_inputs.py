@@ -117,7 +117,9 @@ def test_row_36_not_an_archive(cli, tmp_path: Path, data: bytes) -> None:
 
 
 def test_pt2_with_pickled_weight_is_refused(cli, tmp_path: Path) -> None:
-    config = json.dumps({"config": {"w": {"path_name": "weight_0", "is_param": True, "use_pickle": True, "tensor_meta": None}}})
+    config = json.dumps(
+        {"config": {"w": {"path_name": "weight_0", "is_param": True, "use_pickle": True, "tensor_meta": None}}}
+    )
     entries = {"m/models/model.json": b"{}", "m/data/weights/model_weights_config.json": config.encode()}
     _archive(tmp_path / "p.pt2", entries)
     refused(cli("analyze", "p.pt2"), "E_FORMAT", "pickle", "torch.export.save")
@@ -187,7 +189,15 @@ def test_row_41_every_fault_of_a_chip_at_once(cli, tmp_path: Path) -> None:
         "kind = 'gpu'\ncolour = 3\n[memory.hbm]\nbandwidth = '0 GB/s'\ncapacity = '-1 GB'\nspeed = 3\n"
         "[peak.fp32]\nvector = 'nan TFLOP/s'\nmatrix = '3 GB/s'\n[peak.fp33]\nvector = '1 TFLOP/s'\n"
     )
-    words = ("colour", "memory.hbm.bandwidth", "memory.hbm.capacity", "memory.hbm.speed", "peak.fp32.vector", "peak.fp32.matrix", "fp33")
+    words = (
+        "colour",
+        "memory.hbm.bandwidth",
+        "memory.hbm.capacity",
+        "memory.hbm.speed",
+        "peak.fp32.vector",
+        "peak.fp32.matrix",
+        "fp33",
+    )
     refused(cli("analyze", NET, "--on", "bad.toml"), "E_HW", *words)
 
 
@@ -239,14 +249,18 @@ def test_row_50_disk_full_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest
 
 def test_row_51_broken_pipe() -> None:
     command = f"{sys.executable} -c 'from rooflens.cli import main; main()' hardware show h100-sxm | head -1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
 
 
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_row_51_interrupted(tmp_path: Path, sent: signal.Signals, status: int) -> None:
-    (tmp_path / "slow.py").write_text("import time\nfrom pathlib import Path\ndef make():\n    Path('up').touch()\n    time.sleep(60)\n")
+    (tmp_path / "slow.py").write_text(
+        "import time\nfrom pathlib import Path\ndef make():\n    Path('up').touch()\n    time.sleep(60)\n"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", "from rooflens.cli import main; main()", "analyze", "slow.py:make", "-o", "out.txt"],
         cwd=tmp_path, stderr=subprocess.PIPE, text=True,

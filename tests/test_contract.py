@@ -16,10 +16,14 @@ from rooflens.pipeline.settings import OPTION_NAMES
 ROOT = Path(__file__).parent.parent
 DOCS = {p.name: p.read_text() for p in (ROOT / "docs").glob("*.md")}
 NET = "8x64x32x32 | conv2d 128 k3 p1 bias | relu | maxpool2d k2"
-CHIPS = """b200 h200-sxm h100-sxm h100-pcie a100-sxm-80gb a100-sxm-40gb v100-sxm2 t4 l4 l40s a10g rtx-3090 rtx-4090 rtx-5090
-mi250x mi300x jetson-orin-agx jetson-orin-nano tpu-v4 tpu-v5e tpu-v5p tpu-v6e edge-tpu gaudi2 gaudi3 apple-m2-max apple-m4-max
-hailo-8 hexagon-v73 ethos-u55 cortex-m7 raspberry-pi-5 kpu-t64 kpu-t256 kpu-t768 linebuffer-cnn xeon-8480plus epyc-9654
-graviton4 i7-8750h i7-12700k i9-10940x""".split()
+CHIPS = [
+    "b200", "h200-sxm", "h100-sxm", "h100-pcie", "a100-sxm-80gb", "a100-sxm-40gb", "v100-sxm2", "t4", "l4",
+    "l40s", "a10g", "rtx-3090", "rtx-4090", "rtx-5090", "mi250x", "mi300x", "jetson-orin-agx",
+    "jetson-orin-nano", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "edge-tpu", "gaudi2", "gaudi3",
+    "apple-m2-max", "apple-m4-max", "hailo-8", "hexagon-v73", "ethos-u55", "cortex-m7", "raspberry-pi-5",
+    "kpu-t64", "kpu-t256", "kpu-t768", "linebuffer-cnn", "xeon-8480plus", "epyc-9654", "graviton4", "i7-8750h",
+    "i7-12700k", "i9-10940x",
+]  # fmt: skip
 
 
 def schema(name: str) -> Any:
@@ -38,7 +42,13 @@ def test_every_promised_chip_is_there() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"on": "h100-sxm"}, {"on": "hailo-8", "dtype": "int8"}, {"on": "kpu-t64", "reuse": "none"}, {"mode": "training", "on": "l4"}],
+    [
+        {},
+        {"on": "h100-sxm"},
+        {"on": "hailo-8", "dtype": "int8"},
+        {"on": "kpu-t64", "reuse": "none"},
+        {"mode": "training", "on": "l4"},
+    ],
 )
 def test_json_follows_its_schema(options: dict[str, str]) -> None:
     a = rooflens.analyze(NET, gate=["totals.flops>0"], **options)
@@ -51,7 +61,16 @@ def test_torch_json_follows_its_schema() -> None:
 
 
 def test_several_chips_give_a_comparison(cli) -> None:
-    done = cli("analyze", NET, "--on", "h100-sxm with memory.hbm.bandwidth=5TB/s, peak.fp32.vector=70TFLOP/s,l4", "--on", "t4", "--format", "json")
+    done = cli(
+        "analyze",
+        NET,
+        "--on",
+        "h100-sxm with memory.hbm.bandwidth=5TB/s, peak.fp32.vector=70TFLOP/s,l4",
+        "--on",
+        "t4",
+        "--format",
+        "json",
+    )
     d = json.loads(done.stdout)
     assert d["schema"] == "rooflens.comparison/1"
     assert [a["hardware"]["id"] for a in d["analyses"]] == ["h100-sxm", "l4", "t4"]
@@ -66,7 +85,10 @@ def test_a_piece_with_an_equals_sign_belongs_to_the_with_before_it() -> None:
 
 
 def test_same_input_same_bytes(cli) -> None:
-    runs = [cli("analyze", NET, "--on", "l4", "--format", "json", "--plot", "p.svg", env={"PYTHONHASHSEED": s}) for s in ("1", "2")]
+    runs = [
+        cli("analyze", NET, "--on", "l4", "--format", "json", "--plot", "p.svg", env={"PYTHONHASHSEED": s})
+        for s in ("1", "2")
+    ]
     assert runs[0].stdout == runs[1].stdout != ""
 
 
@@ -144,7 +166,9 @@ def test_chip_files_round_trip(cli, tmp_path: Path) -> None:
     assert cli("hardware", "new", "mine.toml", "--from", "mi300x").returncode == 0
     assert cli("hardware", "new", "mine.toml", "--from", "mi300x").returncode == 2  # never over an old file
     mine, original = load_chip(str(tmp_path / "mine.toml")), load_chip("mi300x")
-    assert {(f.key, f.value, f.source, f.absent) for f in mine.facts} == {(f.key, f.value, f.source, f.absent) for f in original.facts}
+    assert {(f.key, f.value, f.source, f.absent) for f in mine.facts} == {
+        (f.key, f.value, f.source, f.absent) for f in original.facts
+    }
     assert cli("hardware", "lint", "mine.toml").returncode == 0
 
 
@@ -220,6 +244,7 @@ def test_core_imports_no_heavy_package() -> None:
     import subprocess
     import sys
 
-    code = "import sys, rooflens.cli.app, rooflens.api; print([m for m in ('torch','numpy','pandas','matplotlib','rich') if m in sys.modules])"
+    heavy = ("torch", "numpy", "pandas", "matplotlib", "rich")
+    code = f"import sys, rooflens.cli.app, rooflens.api; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -18,7 +18,9 @@ MOBILENET_V2 = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "wanted", "params"), [("resnet18", RESNET18, 11_689_512), ("mobilenet_v2", MOBILENET_V2, 3_504_872)])
+@pytest.mark.parametrize(
+    ("name", "wanted", "params"), [("resnet18", RESNET18, 11_689_512), ("mobilenet_v2", MOBILENET_V2, 3_504_872)]
+)
 def test_totals(name: str, wanted: dict[str, int], params: int) -> None:
     d = rooflens.analyze(name).to_dict()
     assert {k: d["totals"][k] for k in wanted} == wanted
@@ -87,7 +89,9 @@ def test_roofline_of_the_contract_example_by_hand() -> None:
     assert sum(op["share"] for op in d["ops"]) == pytest.approx(1, rel=1e-12)
 
 
-@pytest.mark.parametrize(("factor", "zone"), [(0.85, "compute-bound"), (1.05, "ridge"), (0.95, "ridge"), (1.2, "memory-bound")])
+@pytest.mark.parametrize(
+    ("factor", "zone"), [(0.85, "compute-bound"), (1.05, "ridge"), (0.95, "ridge"), (1.2, "memory-bound")]
+)
 def test_zone_is_ridge_within_ten_percent(factor: float, zone: str) -> None:
     """A 512-cube product does 512/6 FLOP per byte in fp32; the ridge is put at `factor` times that."""
     intensity = 2 * 512**3 / (4 * 3 * 512**2)
@@ -133,7 +137,15 @@ def test_every_chip_prices_a_net_in_a_dtype_it_has(chip: str) -> None:
 def test_dtypes_store_what_they_say() -> None:
     """A 64x64 linear layer with bias, 8 rows: activations and weights at their stored sizes."""
     text = "8x64 | linear 64 bias"
-    sizes = {"fp32": (4, 4, 4), "tf32": (4, 4, 4), "bf16": (2, 2, 2), "fp8": (1, 1, 1), "int8": (1, 1, 1), "w8a16": (2, 1, 2), "w4a16": (2, 0.5, 2)}
+    sizes = {
+        "fp32": (4, 4, 4),
+        "tf32": (4, 4, 4),
+        "bf16": (2, 2, 2),
+        "fp8": (1, 1, 1),
+        "int8": (1, 1, 1),
+        "w8a16": (2, 1, 2),
+        "w4a16": (2, 0.5, 2),
+    }
     for dtype, (activation, weight, bias) in sizes.items():
         op = rooflens.analyze(text, dtype=dtype).to_dict()["ops"][0]
         assert op["bytes"] == 2 * 8 * 64 * activation + 64 * 64 * weight + 64 * bias, dtype
@@ -165,7 +177,9 @@ def test_advice_is_sorted_and_equals_a_run_with_the_change() -> None:
     assert gain("compute in tf32") == pytest.approx(before - tf32, rel=1e-9)
     batch = rooflens.analyze("resnet18", on="a100-sxm-80gb", batch=8).to_dict()["totals"]["device_time_s"]
     assert gain("batch 8 times larger") == pytest.approx(before - batch / 8, rel=1e-9)
-    wide = rooflens.analyze("resnet18", on="a100-sxm-80gb with memory.hbm.bandwidth=4078GB/s").to_dict()["totals"]["device_time_s"]
+    wide = rooflens.analyze("resnet18", on="a100-sxm-80gb with memory.hbm.bandwidth=4078GB/s").to_dict()["totals"][
+        "device_time_s"
+    ]
     assert gain("twice the memory bandwidth") == pytest.approx(before - wide, rel=1e-9)
 
 

@@ -13,9 +13,7 @@ def _sheet(spec: OpSpec) -> CostSheet:
     reads = [builder.tensor(s, "fp32", "input") for s in example.inputs]
     reads += [builder.tensor(s, "fp32", "param") for s in example.params]
     writes = tuple(builder.tensor(s, "fp32") for s in example.outputs)
-    builder.op(
-        spec.kind, tuple(reads), writes, label=spec.kind, attrs=example.attrs, view=is_view_kind(spec.kind)
-    )
+    builder.op(spec.kind, tuple(reads), writes, label=spec.kind, attrs=example.attrs, view=is_view_kind(spec.kind))
     return cost_sheet(builder.build("example", "test", (), ()))
 
 

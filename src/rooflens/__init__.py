@@ -13,7 +13,7 @@ _LAZY = {
     "Hardware": "rooflens.hardware.records",
     "Graph": "rooflens.graph.records",
 }
-__all__ = ["InputError", "PartialResult", "RooflensError", "__version__", *_LAZY]  # noqa: PLE0604
+__all__ = ["InputError", "PartialResult", "RooflensError", "__version__", *_LAZY]
 
 
 def __getattr__(name: str) -> Any:

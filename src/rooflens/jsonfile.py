@@ -31,7 +31,9 @@ def _text(path: str, limit: int) -> str:
     except (OSError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError):
             raise ConfigError(f"{path}: not UTF-8 text: save it as UTF-8 JSON") from None
-        raise FileError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}: check the path") from None
+        raise FileError(
+            f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}: check the path"
+        ) from None
     if not text.strip():
         raise EmptyError(f"{path}: is empty: give a saved result")
     return text

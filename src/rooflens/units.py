@@ -39,7 +39,9 @@ for _p in ("m", "k"):
     _UNITS[f"{_p}W"] = ("w", {"m": 1e-3, "k": 1e3}[_p])
 _UNITS["USD"] = ("usd", 1.0)
 
-_QUANTITY = re.compile(r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?nan|[+-]?inf(?:inity)?)\s*(\S*)\s*$", re.I)
+_QUANTITY = re.compile(
+    r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?nan|[+-]?inf(?:inity)?)\s*(\S*)\s*$", re.I
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,9 @@ def parse(text: str) -> Quantity:
     match = _QUANTITY.match(text)
     unit = _UNITS.get(match.group(2)) if match else None
     if match is None or unit is None:
-        raise SyntaxFault(f"'{text}' is not a quantity: write a number and a unit, such as 3.35TB/s, 80GB, 100GFLOPS, 5ms")
+        raise SyntaxFault(
+            f"'{text}' is not a quantity: write a number and a unit, such as 3.35TB/s, 80GB, 100GFLOPS, 5ms"
+        )
     return Quantity(value=_scale(match.group(1).replace("_", ""), unit[1]), dimension=unit[0])
 
 

@@ -67,7 +67,11 @@ def _lower_precision(base: Prediction) -> Iterator[Advice]:
     for dtype in _narrower(hardware, base.dtype):
         graph = base.graph if dtype == "tf32" else retyped(base.graph, dtype, dtype)
         settings = replace(base.settings, dtype=dtype)
-        why = "the same tensors at fewer bytes" if dtype != "tf32" else "matrix units take fp32 tensors at reduced precision"
+        why = (
+            "the same tensors at fewer bytes"
+            if dtype != "tf32"
+            else "matrix units take fp32 tensors at reduced precision"
+        )
         move = "up" if dtype == "tf32" else "right"
         make = partial(predict, graph, hardware, settings, dtype)
         yield from _try(base, make, "model", move, f"compute in {dtype}", why)
@@ -98,12 +102,26 @@ def _compressed_weights(base: Prediction) -> Iterator[Advice]:
         return
     half = replace(base.settings, weight_density=0.5)
     why = "weights stored at half their size and expanded on chip"
-    yield from _try(base, lambda: predict(base.graph, base.hardware, half, base.dtype), "model", "right", "compress weights to 50 %", why)
+    yield from _try(
+        base,
+        lambda: predict(base.graph, base.hardware, half, base.dtype),
+        "model",
+        "right",
+        "compress weights to 50 %",
+        why,
+    )
     assert base.hardware is not None
     if base.hardware.value(f"peak.{base.dtype}.matrix_sparse"):
         sparse = replace(base.settings, sparsity="2:4")
         why = "two of four weights kept: half the weight bytes and the sparse matrix rate"
-        yield from _try(base, lambda: predict(base.graph, base.hardware, sparse, base.dtype), "model", "right", "prune weights 2:4", why)
+        yield from _try(
+            base,
+            lambda: predict(base.graph, base.hardware, sparse, base.dtype),
+            "model",
+            "right",
+            "prune weights 2:4",
+            why,
+        )
 
 
 def _larger_batch(base: Prediction) -> Iterator[Advice]:
@@ -118,7 +136,12 @@ def _larger_batch(base: Prediction) -> Iterator[Advice]:
 def _scaled(sheet: CostSheet, by: int) -> CostSheet:
     def scale(r: OpCost) -> OpCost:
         return replace(
-            r, macs=r.macs * by, alu=r.alu * by, special=r.special * by, input_bytes=r.input_bytes * by, output_bytes=r.output_bytes * by
+            r,
+            macs=r.macs * by,
+            alu=r.alu * by,
+            special=r.special * by,
+            input_bytes=r.input_bytes * by,
+            output_bytes=r.output_bytes * by,
         )
 
     return replace(sheet, rows=tuple(scale(r) for r in sheet.rows))
@@ -140,10 +163,20 @@ def _roofs(base: Prediction) -> Iterator[Advice]:
     level = hardware.offchip
     if level is not None and level.bandwidth_bytes_per_s:
         faster = _doubled(hardware, f"memory.{level.level}.bandwidth")
-        yield from _chip(base, faster, "twice the memory bandwidth", f"{level.level} at {show(2 * level.bandwidth_bytes_per_s, 'B/s')}")
+        yield from _chip(
+            base,
+            faster,
+            "twice the memory bandwidth",
+            f"{level.level} at {show(2 * level.bandwidth_bytes_per_s, 'B/s')}",
+        )
     peaks = [f.key for f in hardware.facts if f.key.startswith("peak.") and f.value is not None]
     yield from _chip(base, _doubled(hardware, *peaks), "twice the clock", "every compute peak doubled, memory as it is")
-    yield from _chip(base, _doubled(hardware, *peaks), f"twice the {hardware.unit_name}s", "every compute peak doubled, memory as it is")
+    yield from _chip(
+        base,
+        _doubled(hardware, *peaks),
+        f"twice the {hardware.unit_name}s",
+        "every compute peak doubled, memory as it is",
+    )
 
 
 def _doubled(hardware: Hardware, *keys: str) -> Hardware:

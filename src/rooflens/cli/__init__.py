@@ -33,7 +33,9 @@ def _terminated(signum: int, frame: object) -> None:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(line.encode(sys.stderr.encoding or "utf-8", "backslashreplace").decode(sys.stderr.encoding or "utf-8") + "\n")
+    sys.stderr.write(
+        line.encode(sys.stderr.encoding or "utf-8", "backslashreplace").decode(sys.stderr.encoding or "utf-8") + "\n"
+    )
 
 
 def _closed_pipe() -> int:

@@ -83,7 +83,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
 ) -> None:
     """Which zone of the roofline each layer of a neural network occupies, on any chip, and what to change."""
 
@@ -103,7 +105,9 @@ def run(arguments: list[str]) -> int:
 
 
 def _usage(error: Any) -> int:
-    where = f" (see 'rooflens {error.ctx.info_name} --help')" if getattr(error, "ctx", None) and error.ctx.parent else ""
+    where = (
+        f" (see 'rooflens {error.ctx.info_name} --help')" if getattr(error, "ctx", None) and error.ctx.parent else ""
+    )
     message = " ".join(str(error.format_message()).split())
     if not message:  # no arguments: help was shown
         return 0

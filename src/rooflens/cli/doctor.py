@@ -54,5 +54,11 @@ def _package(name: str, extra: str, use: str) -> dict[str, Any]:
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return {"package": name, "version": None, "extra": extra, "use": use, "cure": f"pip install 'rooflens[{extra}]'"}
+        return {
+            "package": name,
+            "version": None,
+            "extra": extra,
+            "use": use,
+            "cure": f"pip install 'rooflens[{extra}]'",
+        }
     return {"package": name, "version": version, "extra": extra, "use": use, "cure": None}

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 Chip = Annotated[str, typer.Argument(metavar="CHIP", help="Catalogue id, path to a .toml, or either 'with KEY=VALUE'.")]
-Chips = Annotated[list[str] | None, typer.Argument(metavar="CHIP…", help="Ids or .toml files. [default: the whole catalogue]", show_default=False)]
+Chips = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="CHIP…", help="Ids or .toml files. [default: the whole catalogue]", show_default=False),
+]
 
 
 @app.callback()
@@ -104,5 +107,3 @@ def _draw(chips: "tuple[Hardware, ...]", plot: str | None) -> None:
     from rooflens.report.sections.reference import charts_of
 
     o.draw_charts(charts_of(chips), plot)
-
-

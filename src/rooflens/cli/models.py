@@ -29,7 +29,9 @@ def list_models(
 
     found = [n for n in zoo_names() if contains.lower() in n.lower()]
     rows = [{"name": n, "source": "timm" if n.startswith("timm:") else "torchvision"} for n in found]
-    table = Table(columns=(Column(name="name"), Column(name="source")), rows=tuple((r["name"], r["source"]) for r in rows))
+    table = Table(
+        columns=(Column(name="name"), Column(name="source")), rows=tuple((r["name"], r["source"]) for r in rows)
+    )
     blocks = (Heading(text=f"{len(rows)} models"), table)
     o.emit_as(o.check_format(format), {"schema": "rooflens.models/1", "models": rows}, blocks, rows, output)
     return 0

@@ -28,7 +28,11 @@ def list_ops(format: o.Format = "table", output: o.Output = None) -> int:
 
 
 @app.command("show", epilog="Example:\n\nrooflens ops show conv")
-def show_op(kind: Annotated[str, typer.Argument(help="A kind of 'rooflens ops list'.")], format: o.Format = "table", output: o.Output = None) -> int:
+def show_op(
+    kind: Annotated[str, typer.Argument(help="A kind of 'rooflens ops list'.")],
+    format: o.Format = "table",
+    output: o.Output = None,
+) -> int:
     """One kind of op: formula, unit, backward kernels, and its worked example."""
     from rooflens.ops.table import OPS
     from rooflens.report.sections.reference import op_blocks, op_document

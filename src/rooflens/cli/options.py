@@ -10,10 +10,22 @@ import typer
 from rooflens.errors import PartialResult, SyntaxFault
 from rooflens.report.blocks import Block, Roofline
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="Zoo name, timm:NAME, file.py:function, .pt2, layer text, .toml, or a saved .json.")]
-On = Annotated[list[str] | None, typer.Option("--on", metavar="CHIP[,CHIP…]", help="Chip id, .toml, or either 'with KEY=VALUE'; may be repeated.")]
-Batch = Annotated[int | None, typer.Option(help="Batch of inputs that we make ourselves. [default: 1]", show_default=False)]
-Input = Annotated[str | None, typer.Option(metavar="SHAPE", help="Whole input shape. [default: the model's own, such as 1x3x224x224]")]
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="Zoo name, timm:NAME, file.py:function, .pt2, layer text, .toml, or a saved .json."
+    ),
+]
+On = Annotated[
+    list[str] | None,
+    typer.Option("--on", metavar="CHIP[,CHIP…]", help="Chip id, .toml, or either 'with KEY=VALUE'; may be repeated."),
+]
+Batch = Annotated[
+    int | None, typer.Option(help="Batch of inputs that we make ourselves. [default: 1]", show_default=False)
+]
+Input = Annotated[
+    str | None, typer.Option(metavar="SHAPE", help="Whole input shape. [default: the model's own, such as 1x3x224x224]")
+]
 Dim = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Bind a symbolic dimension; may be repeated.")]
 Dtype = Annotated[str | None, typer.Option(help="fp32 tf32 bf16 fp16 fp8 int8 w8a16 w4a16. [default: fp32]")]
 KvDtype = Annotated[str | None, typer.Option(help="Type of the KV cache (not in this version).")]
@@ -26,18 +38,30 @@ Seq = Annotated[int | None, typer.Option(help="Sequence length of token models."
 Context = Annotated[int | None, typer.Option(help="Context length in decode.")]
 Fusion = Annotated[str, typer.Option(help="none (chain, residual, tile: not in this version).")]
 Bn = Annotated[str, typer.Option(help="kept (folded: not in this version).")]
-Execution = Annotated[str, typer.Option(help="eager or graph: which launch cost latency counts (compiled: not in this version).")]
+Execution = Annotated[
+    str, typer.Option(help="eager or graph: which launch cost latency counts (compiled: not in this version).")
+]
 Reuse = Annotated[str, typer.Option(help="none, line-buffer or compulsory: fills the per-output view.")]
 Sparsity = Annotated[str, typer.Option(help="none or 2:4.")]
 WeightDensity = Annotated[float, typer.Option(help="Stored share of weight bytes after compression, 0 to 1.")]
 Uncalibrated = Annotated[bool, typer.Option("--uncalibrated", help="Ignore calibration profiles.")]
-Gate = Annotated[list[str] | None, typer.Option(metavar="FIELD<=VALUE", help="Fail (status 1) unless it holds, e.g. 'totals.latency_s<=5ms'; may be repeated.")]
+Gate = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FIELD<=VALUE", help="Fail (status 1) unless it holds, e.g. 'totals.latency_s<=5ms'; may be repeated."
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Status 3 where any op could not be counted.")]
 Format = Annotated[str, typer.Option("--format", help="table, json, csv or md.")]
-Output = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result there instead of stdout.")]
+Output = Annotated[
+    str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result there instead of stdout.")
+]
 Html = Annotated[str | None, typer.Option("--html", metavar="FILE", help="One offline page (not in this version).")]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE.svg|png", help="Draw the roofline.")]
-TraceOut = Annotated[str | None, typer.Option("--trace-out", metavar="FILE.json", help="Chrome trace of the mapping (not in this version).")]
+TraceOut = Annotated[
+    str | None,
+    typer.Option("--trace-out", metavar="FILE.json", help="Chrome trace of the mapping (not in this version)."),
+]
 
 FORMATS = ("table", "json", "csv", "md")
 
@@ -95,7 +119,9 @@ def progress(line: str) -> None:
         sys.stderr.write(line + "\n")
 
 
-def emit_as(format: str, document: Any, blocks: tuple[Block, ...], rows: list[dict[str, Any]], output: str | None) -> None:
+def emit_as(
+    format: str, document: Any, blocks: tuple[Block, ...], rows: list[dict[str, Any]], output: str | None
+) -> None:
     """One result in the form that was asked for: the document as JSON, its rows as CSV, its blocks as text."""
     if format == "json":
         emit(as_json(document), output)
@@ -118,5 +144,7 @@ def draw_charts(charts: tuple[Roofline, ...], path: str) -> None:
 
     kind = picture_format(path)
     if not charts:
-        raise SyntaxFault(f"--plot {path}: nothing to draw: name a chip with --on whose peaks and bandwidth are published")
+        raise SyntaxFault(
+            f"--plot {path}: nothing to draw: name a chip with --on whose peaks and bandwidth are published"
+        )
     write_bytes(path, draw(charts if len(charts) > 1 else charts[0], kind))

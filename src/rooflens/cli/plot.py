@@ -19,10 +19,15 @@ rooflens plot --peak 989TFLOPS --bandwidth 3.35TB/s --point gemm,400,700TFLOPS -
 def plot(
     peak: Annotated[str, typer.Option(metavar="RATE", help="Peak compute, such as 100GFLOPS or 275TOPS.")],
     bandwidth: Annotated[str, typer.Option(metavar="RATE", help="Peak bandwidth, such as 50GB/s.")],
-    point: Annotated[list[str] | None, typer.Option(metavar="NAME,AI,PERF", help="A dot: name, FLOP/byte, FLOP/s; may be repeated.")] = None,
+    point: Annotated[
+        list[str] | None, typer.Option(metavar="NAME,AI,PERF", help="A dot: name, FLOP/byte, FLOP/s; may be repeated.")
+    ] = None,
     title: Annotated[str, typer.Option(help="Title of the picture.")] = "roofline",
     format: o.Format = "table",
-    output: Annotated[str | None, typer.Option("-o", "--output", "--plot", metavar="FILE", help="Write there; .svg and .png are pictures.")] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", "--plot", metavar="FILE", help="Write there; .svg and .png are pictures."),
+    ] = None,
 ) -> int:
     """A roofline from bare numbers: where the ridge is, and which zone each point is in."""
     from rooflens.report.sections.bare import bare_blocks, bare_document, bare_roofline

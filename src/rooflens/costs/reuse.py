@@ -51,7 +51,8 @@ def _reads(op: Op, tensors: tuple[Tensor, ...], count: int) -> float:
         return 0.0
     first = operands[0]
     return _uses(op, tensors, first, count) * BITS[first.dtype] / 8 + sum(
-        (_uses(op, tensors, t, count) if op.kind in ("matmul", "addmm") else 1) * BITS[t.dtype] / 8 for t in operands[1:]
+        (_uses(op, tensors, t, count) if op.kind in ("matmul", "addmm") else 1) * BITS[t.dtype] / 8
+        for t in operands[1:]
     )
 
 

@@ -12,7 +12,9 @@ from rooflens.ops.spec import OpSpec
 from rooflens.ops.table import OPS
 
 FLOP_CONVENTION = "flops = 2*macs + alu + special"
-BYTES_CONVENTION = "distinct inputs, outputs and parameters of each op, each once at its stored type; views move nothing"
+BYTES_CONVENTION = (
+    "distinct inputs, outputs and parameters of each op, each once at its stored type; views move nothing"
+)
 
 
 @dataclass(frozen=True, slots=True)

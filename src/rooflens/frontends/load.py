@@ -40,9 +40,7 @@ def _text(model: str, request: Request) -> Loaded:
         raise ModelError("--input has no place beside layer text, which starts with its own shape: change that shape")
     _no_autocast(request)
     dtype = request.dtype or "fp32"
-    graph = text_graph(
-        model, dtype=recorded_dtype(dtype), training=request.training, optimizer=request.optimizer
-    )
+    graph = text_graph(model, dtype=recorded_dtype(dtype), training=request.training, optimizer=request.optimizer)
     shape = graph.tensors[graph.inputs[0]].shape
     check_batch(request, shape, "the layer text's shape")
     return Loaded(graph=stored(graph, dtype), dtype=dtype, batch=shape[0] if shape else None)
@@ -71,10 +69,14 @@ def _saved(model: str, request: Request) -> Loaded:
 
 def _zoo(model: str, request: Request) -> Loaded:
     if model in CATALOGUE_LATER:
-        raise NotInThisVersion(f"catalogue model '{model}' is not in this version: give a torch module, file.py:function or layer text")
+        raise NotInThisVersion(
+            f"catalogue model '{model}' is not in this version: give a torch module, file.py:function or layer text"
+        )
     if Path(model).suffix or "/" in model:
         _readable(model)
-        raise FormatError(f"{model}: not a kind of model file that is known: use .pt2, .toml, .json, file.py:function or layer text")
+        raise FormatError(
+            f"{model}: not a kind of model file that is known: use .pt2, .toml, .json, file.py:function or layer text"
+        )
     needs_torch()
     from rooflens.frontends.pytorch.load import load_zoo_model
 
@@ -106,7 +108,9 @@ def _pickle(model: str, request: Request) -> Loaded:
 
 
 def _later(model: str, request: Request) -> Loaded:
-    raise NotInThisVersion(f"{model}: ONNX, TFLite and Hugging Face configs are not in this version: give a torch module or layer text")
+    raise NotInThisVersion(
+        f"{model}: ONNX, TFLite and Hugging Face configs are not in this version: give a torch module or layer text"
+    )
 
 
 def _readable(path: str) -> None:

@@ -63,7 +63,9 @@ def autocast_dtype(request: Request) -> str | None:
     if not request.autocast:
         return None
     if request.dtype not in ("bf16", "fp16"):
-        raise SyntaxFault(f"--autocast computes in a narrower type: add --dtype bf16 or fp16, not {request.dtype or 'fp32'}")
+        raise SyntaxFault(
+            f"--autocast computes in a narrower type: add --dtype bf16 or fp16, not {request.dtype or 'fp32'}"
+        )
     return request.dtype
 
 
@@ -72,7 +74,9 @@ def parse_shape(text: str) -> tuple[int, ...]:
     dims: list[int] = []
     for piece in text.lower().replace(",", "x").split("x"):
         if not piece.strip().isdigit():
-            raise ShapeError(f"--input {text}: '{piece.strip()}' is no dimension: write a whole shape such as 1x3x224x224")
+            raise ShapeError(
+                f"--input {text}: '{piece.strip()}' is no dimension: write a whole shape such as 1x3x224x224"
+            )
         if len(piece.strip()) > 19 or int(piece) > MAX_DIM:
             raise ShapeError(f"--input {text}: {piece.strip()[:24]} is beyond 2^63-1: give a smaller dimension")
         dims.append(int(piece))

@@ -18,7 +18,9 @@ def load_saved(path: Path, request: Request) -> Loaded:
     try:
         graph, settings = _graph(document), document["settings"]
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ConfigError(f"{path}: a field is missing or has the wrong type ({error!r}): save the result again") from None
+        raise ConfigError(
+            f"{path}: a field is missing or has the wrong type ({error!r}): save the result again"
+        ) from None
     _check_same_run(path, settings, request)
     check_batch(request, (settings["batch"],) if settings["batch"] else (), "the saved result's batch")
     dtype = request.dtype or settings["dtype"]

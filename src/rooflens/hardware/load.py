@@ -59,12 +59,16 @@ def _split_with(text: str) -> tuple[str, str, str]:
 
 def _load_base(base: str) -> Hardware:
     if base == "this":
-        raise NotInThisVersion("chip 'this' comes from 'rooflens machine', which is not in this version: name a catalogue id")
+        raise NotInThisVersion(
+            "chip 'this' comes from 'rooflens machine', which is not in this version: name a catalogue id"
+        )
     if base.endswith(".toml"):
         return load_file(Path(base))
     if base in catalog_ids():
         return _load_catalog(base)
-    raise HardwareError(f"'{base}' is no chip of the catalogue and no .toml file.{nearest(base, catalog_ids())} See 'rooflens hardware list'")
+    raise HardwareError(
+        f"'{base}' is no chip of the catalogue and no .toml file.{nearest(base, catalog_ids())} See 'rooflens hardware list'"
+    )
 
 
 @cache
@@ -110,7 +114,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     """A TOML document of sane size; its own faults as one line."""
     try:
         if path.stat().st_size >= MAX_FILE_BYTES:
-            raise ConfigError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no chip or layer file needs: shorten it")
+            raise ConfigError(
+                f"{path}: larger than {MAX_FILE_BYTES} bytes, which no chip or layer file needs: shorten it"
+            )
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror or error}: give a readable file") from None
@@ -186,7 +192,9 @@ def _fact(key: str, raw: Any, sources: dict[str, Any], default_source: str) -> F
     if isinstance(raw, dict):
         unknown = raw.keys() - {"value", "source", "unpublished", "absent"}
         if unknown:
-            raise HardwareError(f"{key}: unknown field {sorted(unknown)[0]}: use value and source, or unpublished, or absent")
+            raise HardwareError(
+                f"{key}: unknown field {sorted(unknown)[0]}: use value and source, or unpublished, or absent"
+            )
         for word in ("unpublished", "absent"):
             if word in raw:
                 dimension_of(key)
@@ -219,6 +227,6 @@ def _check_whole(facts: tuple[Fact, ...], faults: list[str]) -> None:
     keys = [f.key for f in facts]
     offchip = [level for level in OFFCHIP if any(k.startswith(f"memory.{level}.") for k in keys)]
     if not any(k.startswith("peak.") for k in keys):
-        faults.append("peak: no peak given: add [peak.fp32] vector = \"1 TFLOP/s\"")
+        faults.append('peak: no peak given: add [peak.fp32] vector = "1 TFLOP/s"')
     if len(offchip) != 1:
         faults.append(f"memory: needs exactly one off-chip level of {' '.join(OFFCHIP)}, has {len(offchip)}")

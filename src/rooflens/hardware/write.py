@@ -4,7 +4,16 @@ import json
 
 from rooflens.hardware.records import Fact, Hardware, dimension_of
 
-_SI = {"bytes": "B", "bytes_per_s": "B/s", "flop_per_s": "FLOP/s", "hz": "Hz", "w": "W", "s": "s", "j_per_byte": "J/B", "j_per_flop": "J/OP"}
+_SI = {
+    "bytes": "B",
+    "bytes_per_s": "B/s",
+    "flop_per_s": "FLOP/s",
+    "hz": "Hz",
+    "w": "W",
+    "s": "s",
+    "j_per_byte": "J/B",
+    "j_per_flop": "J/OP",
+}
 
 
 def chip_toml(hardware: Hardware, chip_id: str) -> str:
@@ -37,5 +46,3 @@ def _fact(fact: Fact) -> str:
 def _text(value: str) -> str:
     """A TOML basic string: JSON's escapes are a subset of TOML's."""
     return json.dumps(value, ensure_ascii=False)
-
-

@@ -158,7 +158,8 @@ def _ratio(a: int, b: int) -> float | None:
 def _ops(p: Prediction) -> list[dict[str, Any]]:
     graph, e = p.graph, p.estimate
     tensors = [
-        {"tensor": t.id, "name": t.name, "shape": list(t.shape), "dtype": t.dtype, "role": t.role} for t in graph.tensors
+        {"tensor": t.id, "name": t.name, "shape": list(t.shape), "dtype": t.dtype, "role": t.role}
+        for t in graph.tensors
     ]
     return [
         _op(p, place, op, row, e.groups[place] if e else None, tensors)
@@ -224,7 +225,9 @@ def _assumptions(p: Prediction) -> list[str]:
     if p.hardware is not None:
         found.append("compulsory traffic at published peaks: times are floors, not forecasts")
         if p.hardware.hypothetical:
-            found.append(f"{p.hardware.id} is a hypothetical machine: {p.hardware.note or 'its figures are assumptions'}")
+            found.append(
+                f"{p.hardware.id} is a hypothetical machine: {p.hardware.note or 'its figures are assumptions'}"
+            )
     if p.settings.training and p.settings.step != "none":
         found.append(f"{p.settings.step} updates each parameter in one fused kernel, its state in the parameter's type")
     return found
@@ -237,7 +240,9 @@ def _notes(p: Prediction) -> list[str]:
     notes = [*([sentence] if sentence else []), *_unknown_rates(p), *_fallbacks(p)]
     if p.estimate.device_time_s is not None and p.estimate.latency_s is None:
         source = p.hardware.fact(f"launch.{p.settings.execution}")
-        notes.append(f"latency is unknown: no launch cost for {p.hardware.id} ({source.source if source else 'none given'})")
+        notes.append(
+            f"latency is unknown: no launch cost for {p.hardware.id} ({source.source if source else 'none given'})"
+        )
     return notes
 
 

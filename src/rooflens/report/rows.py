@@ -17,7 +17,12 @@ def rows_of(document: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 def _row(op: dict[str, Any]) -> tuple[Any, ...]:
     reuse = op["reuse"] or {}
-    return (*(op[f] for f in _OP_FIELDS), shapes(op["inputs"]), shapes(op["outputs"]), *(reuse.get(f) for f in _REUSE_FIELDS))
+    return (
+        *(op[f] for f in _OP_FIELDS),
+        shapes(op["inputs"]),
+        shapes(op["outputs"]),
+        *(reuse.get(f) for f in _REUSE_FIELDS),
+    )
 
 
 def shapes(tensors: list[dict[str, Any]]) -> str:

@@ -32,7 +32,11 @@ def _point(text: str, roof: float, slope: float) -> dict[str, Any]:
     pieces = text.rsplit(",", 2)
     if len(pieces) != 3:
         raise SyntaxFault(f"--point {text}: write NAME,AI,PERF, such as gemm,40,90GFLOPS")
-    name, intensity, rate = pieces[0], _positive("--point", pieces[1], "number"), _positive("--point", pieces[2], "flop_per_s")
+    name, intensity, rate = (
+        pieces[0],
+        _positive("--point", pieces[1], "number"),
+        _positive("--point", pieces[2], "flop_per_s"),
+    )
     ceiling = attainable_flop_per_s(intensity, roof, slope) or roof
     return {
         "name": name,

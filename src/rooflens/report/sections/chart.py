@@ -15,7 +15,9 @@ def chart_of(document: dict[str, Any]) -> Roofline | None:
     hardware = document["hardware"]
     if hardware is None:
         return None
-    return roofline_of(hardware, f"{document['model']['name']} on {hardware['name']}", _dots(document), _under(document))
+    return roofline_of(
+        hardware, f"{document['model']['name']} on {hardware['name']}", _dots(document), _under(document)
+    )
 
 
 def roofline_of(

@@ -45,8 +45,14 @@ def totals(document: dict[str, Any]) -> tuple[Block, ...]:
     ]  # fmt: skip
     if document["hardware"]:
         rows += [
-            ("device time", f"at least {show(t['device_time_s'], 's')}" if t["device_time_s"] is not None else "unknown"),
-            ("latency", f"at least {show(t['latency_s'], 's')} with launches" if t["latency_s"] is not None else "unknown"),
+            (
+                "device time",
+                f"at least {show(t['device_time_s'], 's')}" if t["device_time_s"] is not None else "unknown",
+            ),
+            (
+                "latency",
+                f"at least {show(t['latency_s'], 's')} with launches" if t["latency_s"] is not None else "unknown",
+            ),
             ("throughput", f"at most {show(t['throughput_per_s'], '')}/s" if t["throughput_per_s"] else "unknown"),
         ]
     columns = (Column(name="total"), Column(name=""))
@@ -60,7 +66,12 @@ def _number(value: float | None) -> str:
 def verdict(document: dict[str, Any]) -> tuple[Block, ...]:
     """Three sentences for a newcomer: where the time goes, what is heaviest, what to do first."""
     if document["hardware"] is None:
-        return (Paragraph(text="No chip was named, so only counts are given: add --on h100-sxm (or another id of 'rooflens hardware list') for times and zones."),)
+        return (
+            Paragraph(
+                text="No chip was named, so only counts are given: add --on h100-sxm (or another id of "
+                "'rooflens hardware list') for times and zones."
+            ),
+        )
     if document["totals"]["device_time_s"] is None:
         why = " ".join(f"{n}." for n in document["notes"] if "unknown" in n)
         return (Paragraph(text=f"No time can be given: {why or 'a rate of this chip is not published.'}"),)
@@ -84,7 +95,13 @@ def _by_bound(document: dict[str, Any]) -> list[tuple[str, float]]:
     spent: dict[str, float] = {}
     for op in document["ops"]:
         if op["share"]:
-            bound = "compute" if op["zone"] == "compute-bound" else "memory" if op["zone"] == "memory-bound" else "both alike"
+            bound = (
+                "compute"
+                if op["zone"] == "compute-bound"
+                else "memory"
+                if op["zone"] == "memory-bound"
+                else "both alike"
+            )
             spent[bound] = spent.get(bound, 0.0) + op["share"]
     return sorted(spent.items(), key=lambda item: -item[1])[:2]
 
@@ -102,7 +119,9 @@ def _heaviest(document: dict[str, Any]) -> str:
 
 
 def _first_step(document: dict[str, Any]) -> str:
-    useful = [a for a in document["advice"] if a["move"] != "roof" and a["gain_s"] > 0 and not a["target"].startswith("kind")]
+    useful = [
+        a for a in document["advice"] if a["move"] != "roof" and a["gain_s"] > 0 and not a["target"].startswith("kind")
+    ]
     if not useful:
         return "No change that is tried here makes it quicker on this chip."
     a = useful[0]

@@ -8,8 +8,8 @@ from rooflens.hardware.records import Hardware, dimension_of
 from rooflens.ops.spec import OpSpec
 from rooflens.ops.table import OPS
 from rooflens.report.blocks import Block, Column, Heading, Paragraph, Roofline, Table
-from rooflens.report.sections.chart import roofline_of
 from rooflens.report.document import hardware_document
+from rooflens.report.sections.chart import roofline_of
 from rooflens.units import show
 
 
@@ -116,7 +116,12 @@ def _fact_text(key: str, value: float | None, absent: bool) -> str:
 
 def ridges_blocks(chip: Hardware) -> tuple[Block, ...]:
     """How many operations a layer must do per byte, by dtype and unit."""
-    columns = (Column(name="dtype"), Column(name="unit"), Column(name="peak", numeric=True), Column(name="ridge FLOP/byte", numeric=True))
+    columns = (
+        Column(name="dtype"),
+        Column(name="unit"),
+        Column(name="peak", numeric=True),
+        Column(name="ridge FLOP/byte", numeric=True),
+    )
     rows = tuple(
         (p.dtype, p.unit, show(p.flop_per_s, "OP/s"), f"{ridge:.4g}" if (ridge := chip.ridge(p.dtype, p.unit)) else "–")
         for p in chip.peaks
@@ -132,7 +137,9 @@ def charts_of(chips: tuple[Hardware, ...]) -> tuple[Roofline, ...]:
 
 def compare_blocks(chips: tuple[Hardware, ...]) -> tuple[Block, ...]:
     """Chips as columns, their values as rows: only what at least one of them publishes."""
-    keys = dict.fromkeys(f.key for c in chips for f in c.facts if f.value is not None and not f.key.startswith("ops_per_clock"))
+    keys = dict.fromkeys(
+        f.key for c in chips for f in c.facts if f.value is not None and not f.key.startswith("ops_per_clock")
+    )
     columns = (Column(name="key"), *(Column(name=c.id, numeric=True) for c in chips))
     rows = tuple((key, *(_cell(c, key) for c in chips)) for key in sorted(keys))
     return Heading(text="Side by side"), Table(columns=columns, rows=rows)

@@ -12,9 +12,13 @@ def side_by_side(documents: list[dict[str, Any]]) -> tuple[Block, ...]:
         Column(name="chip"), Column(name="device time", numeric=True), Column(name="latency", numeric=True),
         Column(name="bound"), Column(name="memory-bound", numeric=True), Column(name="against first", numeric=True),
     )  # fmt: skip
-    ordered = sorted(documents, key=lambda d: (d["totals"]["device_time_s"] is None, d["totals"]["device_time_s"] or 0.0))
+    ordered = sorted(
+        documents, key=lambda d: (d["totals"]["device_time_s"] is None, d["totals"]["device_time_s"] or 0.0)
+    )
     best = ordered[0]["totals"]["device_time_s"]
-    return Heading(text=f"{documents[0]['model']['name']}, chip by chip"), Table(columns=columns, rows=tuple(_row(d, best) for d in ordered))
+    return Heading(text=f"{documents[0]['model']['name']}, chip by chip"), Table(
+        columns=columns, rows=tuple(_row(d, best) for d in ordered)
+    )
 
 
 def _row(document: dict[str, Any], best: float | None) -> tuple[str, ...]:

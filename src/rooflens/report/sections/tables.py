@@ -16,7 +16,9 @@ def layers(document: dict[str, Any]) -> tuple[Block, ...]:
     rows = ranked(document)
     build = _timed if document["hardware"] else _counted
     columns, cells = build(rows[:LAYERS_SHOWN])
-    table = Table(columns=columns, rows=cells, elided=max(0, len(rows) - LAYERS_SHOWN), hint="all of them: --format csv or json")
+    table = Table(
+        columns=columns, rows=cells, elided=max(0, len(rows) - LAYERS_SHOWN), hint="all of them: --format csv or json"
+    )
     return Heading(text="Layers, heaviest first"), table
 
 
@@ -69,11 +71,19 @@ def reuse(document: dict[str, Any]) -> tuple[Block, ...]:
         Column(name="bytes/output", numeric=True), Column(name="ops/byte", numeric=True),
     )  # fmt: skip
     cells = tuple(
-        (str(n), op["id"], number(op["reuse"]["ops_per_output"]), number(op["reuse"]["bytes_per_output"]), number(op["reuse"]["intensity"]))
+        (
+            str(n),
+            op["id"],
+            number(op["reuse"]["ops_per_output"]),
+            number(op["reuse"]["bytes_per_output"]),
+            number(op["reuse"]["intensity"]),
+        )
         for n, op in rows[:LAYERS_SHOWN]
     )
     hint = "all of them: --format csv or json"
-    return Heading(text=f"Per output element, reuse {mode}"), Table(columns=columns, rows=cells, elided=max(0, len(rows) - LAYERS_SHOWN), hint=hint)
+    return Heading(text=f"Per output element, reuse {mode}"), Table(
+        columns=columns, rows=cells, elided=max(0, len(rows) - LAYERS_SHOWN), hint=hint
+    )
 
 
 def advice(document: dict[str, Any]) -> tuple[Block, ...]:
@@ -81,10 +91,16 @@ def advice(document: dict[str, Any]) -> tuple[Block, ...]:
     if not rows:
         return ()
     columns = (
-        Column(name="move"), Column(name="change"), Column(name="gain", numeric=True), Column(name="share", numeric=True), Column(name="why"),
+        Column(name="move"), Column(name="change"), Column(name="gain", numeric=True),
+        Column(name="share", numeric=True), Column(name="why"),
     )  # fmt: skip
-    cells = tuple((a["move"], a["action"], show(a["gain_s"], "s", 3), percent(a["gain_share"]), a["why"]) for a in rows[:ADVICE_SHOWN])
-    table = Table(columns=columns, rows=cells, elided=max(0, len(rows) - ADVICE_SHOWN), hint="all of them: --format json")
+    cells = tuple(
+        (a["move"], a["action"], show(a["gain_s"], "s", 3), percent(a["gain_share"]), a["why"])
+        for a in rows[:ADVICE_SHOWN]
+    )
+    table = Table(
+        columns=columns, rows=cells, elided=max(0, len(rows) - ADVICE_SHOWN), hint="all of them: --format json"
+    )
     return Heading(text="What would move the dots, best first"), table
 
 
@@ -93,8 +109,15 @@ def alone(document: dict[str, Any]) -> tuple[Block, ...]:
     rows = [a for a in document["advice"] if a["target"].startswith("kind ")]
     if not rows:
         return ()
-    columns = (Column(name="kind"), Column(name="gain", numeric=True), Column(name="share", numeric=True), Column(name="why"))
-    cells = tuple((a["target"].removeprefix("kind "), show(a["gain_s"], "s", 3), percent(a["gain_share"]), a["why"]) for a in rows)
+    columns = (
+        Column(name="kind"),
+        Column(name="gain", numeric=True),
+        Column(name="share", numeric=True),
+        Column(name="why"),
+    )
+    cells = tuple(
+        (a["target"].removeprefix("kind "), show(a["gain_s"], "s", 3), percent(a["gain_share"]), a["why"]) for a in rows
+    )
     return Heading(text="If one kind of layer alone had free arithmetic"), Table(columns=columns, rows=cells)
 
 
