@@ -126,7 +126,9 @@ def test_a_failing_call_that_the_model_catches_does_not_shift_the_paths_behind_i
 
 
 def test_a_write_in_place_is_what_later_readers_depend_on() -> None:
-    net = on_meta(lambda: Calls(lambda m, x: m.b(m.act(m.a(x))), a=nn.Linear(4, 4), act=nn.ReLU(inplace=True), b=nn.Linear(4, 4)))
+    net = on_meta(
+        lambda: Calls(lambda m, x: m.b(m.act(m.a(x))), a=nn.Linear(4, 4), act=nn.ReLU(inplace=True), b=nn.Linear(4, 4))
+    )
     graph = traced(net, meta(2, 4))
     assert feeds(graph) == {("a", "act"), ("act", "b")}
     assert cost_of(graph, graph.ops[1]).bytes == 2 * 32  # 8 floats read, 8 written
@@ -139,7 +141,11 @@ def test_a_partial_write_keeps_both_writers_and_moves_only_its_part() -> None:
         return m.act(y)
 
     graph = traced(on_meta(lambda: Calls(forward, a=nn.Linear(4, 6), act=nn.ReLU())), meta(2, 4))
-    (fill,) = [op for op in graph.ops if op.kind in ("fill", "copy") and not op.view and graph.tensors[op.outputs[0]].shape == (2, 2)]
+    (fill,) = [
+        op
+        for op in graph.ops
+        if op.kind in ("fill", "copy") and not op.view and graph.tensors[op.outputs[0]].shape == (2, 2)
+    ]
     assert reaches(graph, "a", "act") and (fill.id, "act") in feeds(graph)
     row = cost_of(graph, fill)
     assert row.output_bytes == 2 * 2 * 4
@@ -258,7 +264,9 @@ def test_averaged_weights_have_the_shape_that_torch_returns() -> None:
         forward = lambda m, x, a=average: m.attention(x, x, x, average_attn_weights=a)  # noqa: E731
         real = Calls(forward, attention=nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True))
         graph = traced(real, meta(5, 2, 8))
-        shapes.append(([graph.tensors[i].shape for i in graph.outputs], [tuple(t.shape) for t in real(torch.zeros(5, 2, 8))]))
+        shapes.append(
+            ([graph.tensors[i].shape for i in graph.outputs], [tuple(t.shape) for t in real(torch.zeros(5, 2, 8))])
+        )
         assert any("weights" in text for text in graph.assumptions)
     assert all(ours == theirs for ours, theirs in shapes)
 
@@ -277,7 +285,9 @@ LAYERS = {
 @pytest.mark.parametrize("case", sorted(LAYERS))
 def test_transformer_layers_have_one_attention_op_each(case: str, training: bool) -> None:
     build, shapes, count = LAYERS[case]
-    graph = traced(on_meta(build), *(meta(*s) for s in shapes), training=training, optimizer="adamw" if training else "none")
+    graph = traced(
+        on_meta(build), *(meta(*s) for s in shapes), training=training, optimizer="adamw" if training else "none"
+    )
     assert len(ops(graph, "attention")) == count and not ops(graph, "softmax")
     assert len(ops(graph, "attention_backward", "backward")) == (count if training else 0)
     assert not cost_sheet(graph).coverage.opaque
@@ -378,7 +388,9 @@ def test_a_packed_sequence_runs_its_true_steps(training: bool) -> None:
         out, _ = nn.utils.rnn.pad_packed_sequence(m.net(packed)[0], batch_first=True)
         return out
 
-    graph = traced(on_meta(lambda: Calls(forward, net=nn.LSTM(3, 4, batch_first=True))), meta(2, 6, 3), training=training)
+    graph = traced(
+        on_meta(lambda: Calls(forward, net=nn.LSTM(3, 4, batch_first=True))), meta(2, 6, 3), training=training
+    )
     (op,) = ops(graph, "lstm")
     assert cost_of(graph, op).macs == (6 + 4) * 4 * 4 * (3 + 4)  # ten steps in all, four gates of 4 x (3 + 4)
     assert graph.tensors[graph.outputs[0]].shape == (2, 6, 4)
@@ -418,8 +430,27 @@ def test_autocast_computes_products_in_bf16_and_norms_in_fp32(training: bool) ->
 
 
 @pytest.mark.parametrize("training", [False, True])
+def test_autocast_reaches_the_other_products(training: bool) -> None:
+    def forward(m: Any, x: Any) -> Any:
+        y = m.up(x).flatten(2)
+        return torch.baddbmm(y, torch.bmm(y, y.transpose(1, 2)), torch.einsum("bij,bij->bij", y, y)) + m.bias
+
+    net = on_meta(lambda: Calls(forward, up=nn.ConvTranspose2d(3, 4, 2), bias=nn.Parameter(torch.zeros(1, 4, 1))))
+    graph = traced(
+        net, meta(2, 3, 4, 4), autocast=torch.bfloat16, training=training, optimizer="sgd" if training else "none"
+    )
+    types = {kind: {graph.tensors[op.outputs[0]].dtype for op in ops(graph, kind)} for kind in kernels(graph)}
+    assert types["conv"] == types["matmul"] == types["addmm"] == {"bf16"}
+    if training:  # gradients of fp32 weights are fp32
+        gradients = {graph.tensors[op.inputs[1]].dtype for op in graph.ops if op.pass_ == "optimizer"}
+        assert gradients == {"fp32"}
+
+
+@pytest.mark.parametrize("training", [False, True])
 def test_autocast_casts_the_weights_of_convolutions_and_recurrent_nets(training: bool) -> None:
-    net = on_meta(lambda: Calls(lambda m, x: m.net(m.conv(x).transpose(1, 2))[0], conv=nn.Conv1d(3, 4, 3), net=nn.GRU(4, 5)))
+    net = on_meta(
+        lambda: Calls(lambda m, x: m.net(m.conv(x).transpose(1, 2))[0], conv=nn.Conv1d(3, 4, 3), net=nn.GRU(4, 5))
+    )
     graph = traced(net, meta(2, 3, 8), autocast=torch.bfloat16, training=training)
     (conv,), (gru,) = ops(graph, "conv"), ops(graph, "gru")
     assert {graph.tensors[op.outputs[0]].dtype for op in (conv, gru)} == {"bf16"}
@@ -491,6 +522,19 @@ def test_a_constant_on_the_cpu_meets_meta_tensors() -> None:
     assert (row.input_bytes, row.param_bytes, row.output_bytes) == (32, 16, 32)
     assert graph.params == 0
     assert net.scale.device.type == "cpu"
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_a_buffer_that_the_model_makes_and_fills_step_by_step_depends_on_every_step(training: bool) -> None:
+    def forward(m: Any, x: Any) -> Any:
+        out = torch.zeros(3, 8, 8)  # no device: on the CPU for a model on the CPU
+        for step in range(3):
+            out[step] = m.layer(x[step])
+        return m.act(out)
+
+    net = Calls(forward, layer=nn.Linear(8, 8), act=nn.ReLU())
+    graph = traced(net, torch.zeros(3, 8, 8), training=training)
+    assert all(reaches(graph, name, "act") for name in ("layer", "layer:2", "layer:3"))
 
 
 # what goes wrong
@@ -586,7 +630,9 @@ def test_no_memory_in_proportion_to_the_weights_is_taken() -> None:
 
 
 def test_a_hundred_traces_do_not_grow_memory() -> None:
-    net = on_meta(lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2)))
+    net = on_meta(
+        lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+    )
     run = lambda: traced(net, meta(2, 3, 8, 8), training=True, optimizer="adamw")  # noqa: E731
     tracemalloc.start()
     try:
@@ -611,7 +657,7 @@ def test_activation_checkpointing_runs_the_forward_again_in_the_backward(reentra
     graph = traced(net, meta(2, 4), training=True, optimizer="sgd")
     assert kernels(graph) == ["linear", "linear", "relu"]
     assert sorted(kernels(graph, "backward")) == sorted(
-        ["linear", "relu"] + ["relu_backward"] + ["matmul", "matmul", "sum"] + ["matmul", "sum"]
+        ["linear", "relu", "relu_backward", "matmul", "matmul", "sum", "matmul", "sum"]
     )
     assert len(ops(graph, "sgd_step", "optimizer")) == 4
 

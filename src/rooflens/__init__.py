@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rooflens.errors import InputError, PartialResult, RooflensError
+from rooflens.errors import InputError, NotInThisVersion, PartialResult, RooflensError
 from rooflens.version import __version__
 
 # Loaded on first use, so that `import rooflens` and `rooflens --help` cost next to nothing.
@@ -13,10 +13,13 @@ _LAZY = {
     "Hardware": "rooflens.hardware.records",
     "Graph": "rooflens.graph.records",
 }
-__all__ = ["InputError", "PartialResult", "RooflensError", "__version__", *_LAZY]
+_LATER = ("fuse", "map_to", "measure", "trace", "bench", "sweep", "check")
+__all__ = ["InputError", "NotInThisVersion", "PartialResult", "RooflensError", "__version__", *_LAZY]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        raise NotInThisVersion(f"rooflens.{name} is not in this version: use rooflens.analyze")
     if name not in _LAZY:
         raise AttributeError(f"module 'rooflens' has no attribute '{name}'")
     from importlib import import_module

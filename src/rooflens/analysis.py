@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rooflens.advise.whatif import Advice, advise
 from rooflens.compare.gates import GateResult, judge
-from rooflens.errors import InputError, needs_extra
+from rooflens.errors import InputError, NotInThisVersion, needs_extra
 from rooflens.pipeline.run import Prediction
 from rooflens.report.document import analysis_document, with_gates
 from rooflens.report.sections.table import blocks_of
@@ -75,6 +75,9 @@ class Analysis:
         if path is not None:
             write_bytes(path, drawn)
         return drawn
+
+    def to_html(self) -> str:
+        raise NotInThisVersion("to_html() is not in this version: use to_markdown(), plot() or to_json()")
 
     def __str__(self) -> str:
         from rooflens.report.render.terminal import render

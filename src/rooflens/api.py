@@ -3,9 +3,10 @@
 from typing import Any
 
 from rooflens.analysis import Analysis
+from rooflens.errors import SyntaxFault
 from rooflens.frontends.load import load_model
 from rooflens.frontends.request import Loaded, Request
-from rooflens.hardware.load import load_chip
+from rooflens.hardware.load import load_chip, split_chips
 from rooflens.hardware.records import Hardware
 from rooflens.pipeline.run import predict
 from rooflens.pipeline.settings import Settings, make_settings
@@ -18,9 +19,16 @@ def analyze(model: Any, inputs: Any = None, *, on: str | Hardware | None = None,
     a module. `options` are the command line's flags with underscores: `batch=8, dtype="bf16", mode="training"`.
     """
     settings = make_settings(**options)
-    hardware = load_chip(on) if isinstance(on, str) else on
+    hardware = _one_chip(on) if isinstance(on, str) else on
     loaded = load(model, inputs, settings)
     return _analysis(loaded, hardware, on if isinstance(on, str) or on is None else on.id, settings)
+
+
+def _one_chip(on: str) -> Hardware:
+    chips = split_chips(on)
+    if len(chips) > 1:
+        raise SyntaxFault(f"on='{on}' names {len(chips)} chips: call analyze once for each")
+    return load_chip(chips[0])
 
 
 def analyze_one(model: str, on: str | None, settings: Settings) -> Analysis:
@@ -48,6 +56,7 @@ def load(model: Any, inputs: Any, settings: Settings) -> Loaded:
         optimizer=settings.step,
         channels_last=settings.layout == "channels-last",
         autocast=settings.autocast,
+        dim=settings.dim,
     )
     if isinstance(model, str):
         return load_model(model, request)

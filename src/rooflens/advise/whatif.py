@@ -17,7 +17,6 @@ from rooflens.pipeline.run import Prediction, predict, price
 from rooflens.units import show
 
 BATCH_STEP = 8
-KINDS_SHOWN = 8
 ROUNDING = 1e-9  # sums in another order differ by less than this
 
 
@@ -224,7 +223,7 @@ def kind_gains(base: Prediction) -> tuple[KindGain, ...]:
 
 
 def _kinds_alone(base: Prediction) -> Iterator[Advice]:
-    for row in kind_gains(base)[:KINDS_SHOWN]:
+    for row in kind_gains(base):
         why = f"{row.count} in all, {row.share:.1%} of device time, limited by {row.bound}"
         before = time_of(base)
         after = None if before is None else before - row.gain_s

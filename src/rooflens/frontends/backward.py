@@ -27,7 +27,7 @@ def record_backward(builder: GraphBuilder, output: int) -> list[tuple[int, int]]
     if output not in needing:
         raise ModelError("--mode training needs a model with trainable parameters and a floating output")
     t = builder.tensors[output]
-    found = {output: builder.tensor(t.shape, t.dtype, "input", name="grad_output0")}
+    found = {output: builder.tensor(t.shape, t.dtype, "gradient", name="grad_output0")}
     for op in reversed(forward):
         if op.outputs[0] in found and any(i in needing for i in op.inputs):
             _through(builder, op, found, needing)

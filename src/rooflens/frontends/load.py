@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rooflens.errors import FileError, FormatError, ModelError, NotInThisVersion, needs_extra
+from rooflens.errors import FileError, FormatError, ModelError, NotInThisVersion, ShapeError, needs_extra
 from rooflens.frontends.request import Loaded, Request, autocast_dtype, check_batch, recorded_dtype, stored
 
 _TEXT = re.compile(r"^\s*-?\d+(\s*x\s*-?\d+)*\s*(\||$)")
@@ -24,13 +24,17 @@ class Frontend:
     name: str
     takes: Callable[[str], bool]
     load: Callable[[str, Request], Loaded]
+    symbolic: bool = False  # can have dimensions that --dim binds
 
 
 def load_model(model: str, request: Request) -> Loaded:
     text = model.strip()
     if not text:
         raise ModelError("no model given: name a zoo model such as resnet18, a file, or layer text")
-    return next(f for f in FRONTENDS if f.takes(text)).load(text, request)
+    frontend = next(f for f in FRONTENDS if f.takes(text))
+    if request.dim and not frontend.symbolic:
+        raise ShapeError(f"--dim {request.dim[0][0]}={request.dim[0][1]}: this model has no symbolic dimension: leave --dim out")
+    return frontend.load(text, request)
 
 
 def _text(model: str, request: Request) -> Loaded:
@@ -140,7 +144,7 @@ FRONTENDS = (
     Frontend(name="onnx", takes=_ends(".onnx", ".tflite"), load=_later),
     Frontend(name="layer toml", takes=_ends(".toml"), load=_toml),
     Frontend(name="saved result", takes=_ends(".json"), load=_saved),
-    Frontend(name="exported", takes=_ends(".pt2"), load=_exported),
+    Frontend(name="exported", takes=_ends(".pt2"), load=_exported, symbolic=True),
     Frontend(name="pickle", takes=_ends(*_PICKLES), load=_pickle),
     Frontend(name="function", takes=lambda t: ".py:" in t or t.endswith(".py"), load=_function),
     Frontend(name="zoo", takes=lambda t: True, load=_zoo),

@@ -20,6 +20,7 @@ class Request:
     optimizer: str = "none"
     channels_last: bool = False
     autocast: bool = False
+    dim: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

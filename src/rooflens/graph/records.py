@@ -31,7 +31,7 @@ class Tensor:
     id: int
     shape: tuple[int, ...]
     dtype: str
-    role: str  # input | param | buffer | state | activation
+    role: str  # input | param | buffer | state | gradient (given to backward) | activation
     base: int
     elements: int
     offset: int = 0

@@ -4,6 +4,7 @@ A chip is a flat list of facts (`memory.hbm.bandwidth`, `peak.bf16.matrix`, …)
 sweep all change a chip in the same way. The typed views below are derived once, when the record is built.
 """
 
+import hashlib
 from dataclasses import dataclass, field, replace
 
 from rooflens import units
@@ -146,6 +147,12 @@ def _level(name: str, values: dict[tuple[str, ...], float | None], lower_bound: 
         capacity_bytes=None if capacity is None else round(capacity * instances),
         lower_bound=lower_bound,
     )
+
+
+def hardware_hash(hardware: Hardware) -> str:
+    """Of the values alone: a better worded source is the same chip."""
+    rows = sorted((f.key, f.value, f.absent) for f in hardware.facts)
+    return hashlib.sha256(repr((hardware.kind, rows)).encode()).hexdigest()[:16]
 
 
 def dimension_of(key: str) -> str:

@@ -160,11 +160,13 @@ ROWS = (
     # per hidden unit of an LSTM: 3 sigmoids (2 alu, 2 special), 2 tanh, 3 to join the gates, 1 for the output
     _row("lstm", "macs of its weights per step, + biases, 10 alu + 8 special a hidden unit", _recurrent(4, 10, 8),
          Example(inputs=((5, 2, 3),), params=((16, 3), (16, 4), (16,), (16,)), outputs=((5, 2, 4),),
-                 macs=10 * 112, flops=2 * 1120 + 10 * 32 + 10 * 4 * 18, bytes=4 * (30 + 144 + 40)), role="recurrent", backward=(grad("lstm_backward", "g i* y", "d*"),)),
+                 macs=10 * 112, flops=2 * 1120 + 10 * 32 + 10 * 4 * 18, bytes=4 * (30 + 144 + 40)), role="recurrent",
+         backward=(grad("lstm_backward", "g i* y", "d*"),)),
     # per hidden unit of a GRU: 2 sigmoids, 1 tanh, 4 to mix old and new and the reset
     _row("gru", "macs of its weights per step, + biases, 8 alu + 5 special a hidden unit", _recurrent(3, 8, 5),
          Example(inputs=((5, 2, 3),), params=((12, 3), (12, 4), (12,), (12,)), outputs=((5, 2, 4),),
-                 macs=10 * 84, flops=2 * 840 + 10 * 24 + 10 * 4 * 13, bytes=4 * (30 + 108 + 40)), role="recurrent", backward=(grad("gru_backward", "g i* y", "d*"),)),
+                 macs=10 * 84, flops=2 * 840 + 10 * 24 + 10 * 4 * 13, bytes=4 * (30 + 108 + 40)), role="recurrent",
+         backward=(grad("gru_backward", "g i* y", "d*"),)),
     _row("rnn", "macs of its weights per step, + biases, 1 special a hidden unit", _recurrent(1, 0, 1),
          Example(inputs=((5, 2, 3),), params=((4, 3), (4, 4), (4,), (4,)), outputs=((5, 2, 4),), macs=10 * 28,
                  flops=560 + 80 + 40, bytes=4 * (30 + 36 + 40)), role="recurrent",

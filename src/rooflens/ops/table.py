@@ -20,4 +20,3 @@ OPS = gather(matrix.ROWS, pointwise.ROWS, norm.ROWS, reduce.ROWS, move.ROWS)
 def is_view_kind(kind: str) -> bool:
     row = OPS.get(kind)
     return row is not None and row.role == "view"
-

@@ -11,7 +11,7 @@ from rooflens.costs.reuse import reuse_of
 from rooflens.costs.sheet import BYTES_CONVENTION, FLOP_CONVENTION, OpCost
 from rooflens.estimate.roofline import GroupTime
 from rooflens.graph.records import Graph, Op, Tensor, graph_hash
-from rooflens.hardware.records import Hardware
+from rooflens.hardware.records import Hardware, hardware_hash
 from rooflens.pipeline.run import Prediction
 from rooflens.version import __version__
 
@@ -106,6 +106,7 @@ def hardware_document(h: Hardware) -> dict[str, Any]:
             for m in h.memory
         ],
         "source": {f.key: f.source for f in h.facts},
+        "hash": hardware_hash(h),
         "calibrated": h.calibrated,
         "hypothetical": h.hypothetical,
         "note": h.note,

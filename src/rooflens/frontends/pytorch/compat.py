@@ -16,6 +16,6 @@ def prepare_torchvision() -> None:
         return
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name in ("nms", "qnms"):
-        if not torch._C._dispatch_has_kernel(f"torchvision::{name}"):  # type: ignore[attr-defined]
+        if not torch._C._dispatch_has_kernel(f"torchvision::{name}"):
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _kept.append(library)

@@ -8,6 +8,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,7 +23,9 @@ from rooflens.frontends.request import Loaded, Request, check_batch, parse_shape
 
 MAX_JSON_BYTES = 500_000_000
 MAX_RATIO = 200  # text compresses some twenty times; a bomb thousands
-_CURE = "save it again with torch.export.save of torch 2.8 or newer, or name the code that builds it as file.py:function"
+_CURE = (
+    "save it again with torch.export.save of torch 2.8 or newer, or name the code that builds it as file.py:function"
+)
 _EXPRESSION = re.compile(r"^[\w\s+\-*/(),.=<>&|~!%'\[\]]*$")
 _NAME = re.compile(r"^[A-Za-z_][\w.]*$")
 
@@ -30,12 +33,12 @@ _NAME = re.compile(r"^[A-Za-z_][\w.]*$")
 def load_exported(path: Path, request: Request) -> Loaded:
     graph, weights, constants = _read(path)
     module = _Exported(_deserialised(path, graph, weights, constants), path)
-    args = tuple(torch.empty(s, dtype=d, device="meta") for s, d in _input_shapes(module, request))
-    keep = Request(
-        dtype=request.dtype, training=request.training, optimizer=request.optimizer,
-        channels_last=request.channels_last, autocast=request.autocast,
-    )  # fmt: skip
-    return load_module(module, (args, {}), keep, name=path.stem, source=str(path))
+    found, bound = _input_shapes(module, request)
+    args = tuple(torch.empty(s, dtype=d, device="meta") for s, d in found)
+    asked = replace(request, batch=None, input=None)
+    loaded = load_module(module, (args, {}), asked, name=path.stem, source=str(path))
+    notes = tuple(f"symbolic dimension {name} of {path.name} taken as {n}" for name, n in bound.items())
+    return replace(loaded, graph=replace(loaded.graph, assumptions=(*loaded.graph.assumptions, *notes)))
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -51,7 +54,9 @@ def _looks_like(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(16)
     kinds = ((b"PK", "a damaged zip"), (b"\x80", "a pickle"), (b"<", "a web page or XML"), (b"{", "JSON"))
-    return next((name for start, name in kinds if head.startswith(start)), "an empty file" if not head else "unknown bytes")
+    return next(
+        (name for start, name in kinds if head.startswith(start)), "an empty file" if not head else "unknown bytes"
+    )
 
 
 def _check_zip(path: Path, archive: zipfile.ZipFile) -> None:
@@ -60,9 +65,13 @@ def _check_zip(path: Path, archive: zipfile.ZipFile) -> None:
         if parts.is_absolute() or ".." in parts.parts:
             raise FormatError(f"{path}: entry '{info.filename}' points outside the archive: it is refused; {_CURE}")
         if info.file_size > MAX_RATIO * max(info.compress_size, 1) and info.file_size > 1_000_000:
-            raise FormatError(f"{path}: entry '{info.filename}' expands {info.file_size // max(info.compress_size, 1)} times: refused as a zip bomb")
+            raise FormatError(
+                f"{path}: entry '{info.filename}' expands {info.file_size // max(info.compress_size, 1)} times: refused as a zip bomb"
+            )
         if info.filename.endswith(".json") and info.file_size > MAX_JSON_BYTES:
-            raise FormatError(f"{path}: entry '{info.filename}' holds {info.file_size} bytes of JSON, more than {MAX_JSON_BYTES}: refused")
+            raise FormatError(
+                f"{path}: entry '{info.filename}' holds {info.file_size} bytes of JSON, more than {MAX_JSON_BYTES}: refused"
+            )
 
 
 def _documents(path: Path, archive: zipfile.ZipFile) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -104,7 +113,9 @@ def _check_words(path: Path, value: Any) -> None:
     for key, text in _words(value):
         plain = _EXPRESSION if key == "expr_str" else _NAME
         if not plain.match(text) or "__" in text.strip("_") and key == "expr_str":
-            raise FormatError(f"{path}: {key} '{text[:60]}' is no plain {'expression' if key == 'expr_str' else 'name'}: it is refused")
+            raise FormatError(
+                f"{path}: {key} '{text[:60]}' is no plain {'expression' if key == 'expr_str' else 'name'}: it is refused"
+            )
 
 
 def _words(value: Any) -> Iterator[tuple[str, str]]:
@@ -132,7 +143,9 @@ def _deserialised(path: Path, graph: dict[str, Any], weights: dict[str, Any], co
     except RooflensError:
         raise
     except Exception as error:  # torch raises what it likes for a document that it does not know
-        raise FormatError(f"{path}: torch {torch.__version__} cannot read it: {type(error).__name__}: {error}: {_CURE}") from error
+        raise FormatError(
+            f"{path}: torch {torch.__version__} cannot read it: {type(error).__name__}: {error}: {_CURE}"
+        ) from error
 
 
 def _meta_weight(schema: Any, serialize: Any, entry: dict[str, Any]) -> torch.Tensor:
@@ -186,7 +199,9 @@ class _Interpreter(fx.Interpreter):
         except RooflensError:
             raise
         except Exception as error:
-            raise ShapeError(f"node '{n.name}' of layer '{path}' rejects its input: {type(error).__name__}: {error}") from error
+            raise ShapeError(
+                f"node '{n.name}' of layer '{path}' rejects its input: {type(error).__name__}: {error}"
+            ) from error
 
 
 def _module_of(node: fx.Node) -> tuple[str, str]:
@@ -195,26 +210,41 @@ def _module_of(node: fx.Node) -> tuple[str, str]:
     return (str(stack[-1][0]), str(stack[-1][1])) if stack else ("", "")
 
 
-def _input_shapes(module: _Exported, request: Request) -> list[tuple[tuple[int, ...], torch.dtype]]:
-    """As exported; a symbolic dimension takes its example value, or the batch where it is the first and was asked for."""
+Shapes = list[tuple[tuple[int, ...], torch.dtype]]
+
+
+def _input_shapes(module: _Exported, request: Request) -> tuple[Shapes, dict[str, int]]:
+    """As exported. A symbolic dimension takes what --dim says, or the batch where it is the first, or its example value."""
     names = {spec.arg.name for spec, name in module.state if name is None}
+    bound = dict(request.dim)
+    used: dict[str, int] = {}
     found = [
-        (_shape(n.meta["val"], request.batch), n.meta["val"].dtype)
+        (_shape(n.meta["val"], request.batch, bound, used), n.meta["val"].dtype)
         for n in module.program.graph.nodes
         if n.op == "placeholder" and n.name in names
     ]
+    unknown = [name for name in bound if name not in used]
+    if unknown:
+        raise ShapeError(
+            f"--dim {unknown[0]}: {module.path} has no such symbolic dimension, it has {' '.join(used) or 'none'}"
+        )
     if request.input is not None:
         if len(found) != 1:
             raise ShapeError(f"--input {request.input}: {module.path} takes {len(found)} inputs: leave --input out")
-        found = [(parse_shape(request.input), found[0][1])]
+        found, used = [(parse_shape(request.input), found[0][1])], {}
     if found:
         check_batch(request, found[0][0], "the exported shape")
-    return found
+    return found, used
 
 
-def _shape(value: Any, batch: int | None) -> tuple[int, ...]:
+def _shape(value: Any, batch: int | None, bound: dict[str, int], used: dict[str, int]) -> tuple[int, ...]:
     dims = []
     for place, n in enumerate(value.shape):
-        symbolic = isinstance(n, torch.SymInt)
-        dims.append(batch if symbolic and place == 0 and batch is not None else int(n.node.hint) if symbolic else int(n))
+        if not isinstance(n, torch.SymInt):
+            dims.append(int(n))
+            continue
+        name = str(n.node.expr)
+        default = batch if place == 0 and batch is not None else int(n.node.hint)
+        used[name] = bound.get(name, default)
+        dims.append(used[name])
     return tuple(dims)

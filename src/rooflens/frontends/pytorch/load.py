@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,13 @@ class Found:
     name: str
     module: nn.Module
     inputs: Args
+    notes: tuple[str, ...] = ()
 
 
 def load_zoo_model(model: str, request: Request) -> Loaded:
     found = module_of(model, request)
-    return load_module(found.module, found.inputs, request, name=found.name, source=model, default_dtype="fp32")
+    loaded = load_module(found.module, found.inputs, request, name=found.name, source=model, default_dtype="fp32")
+    return replace(loaded, graph=replace(loaded.graph, notes=(*loaded.graph.notes, *found.notes)))
 
 
 def load_function(model: str, request: Request) -> Loaded:
@@ -50,7 +52,7 @@ def module_of(model: str, request: Request) -> Found:
     found = load_zoo(model)
     shape = input_shape(request, found.input_shape)
     args = tuple(torch.empty(shape, device="meta") for _ in range(found.copies))
-    return Found(name=model, module=found.module, inputs=(args, {}))
+    return Found(name=model, module=found.module, inputs=(args, {}), notes=found.notes)
 
 
 def _built(model: str, path: str, name: str, request: Request) -> Found:
@@ -86,7 +88,7 @@ def load_module(
 
 
 def _batch(graph: Graph) -> int | None:
-    shapes = [graph.tensors[i].shape for i in graph.inputs if not graph.tensors[i].name.startswith("grad_output")]
+    shapes = [graph.tensors[i].shape for i in graph.inputs]
     return shapes[0][0] if shapes and shapes[0] else None
 
 
@@ -114,7 +116,9 @@ def _function(path: Path, name: str) -> Any:
     try:
         spec.loader.exec_module(code)
     except Exception as error:
-        raise ModelError(f"{path}: raised {type(error).__name__} when imported: {error}: run it by itself first") from error
+        raise ModelError(
+            f"{path}: raised {type(error).__name__} when imported: {error}: run it by itself first"
+        ) from error
     finally:
         sys.path.remove(str(path.parent))
     if not callable(getattr(code, name, None)):

@@ -254,6 +254,10 @@ DROPOUTS = _rows(
     dropout="dropout dropout_ feature_dropout feature_dropout_ alpha_dropout alpha_dropout_ feature_alpha_dropout "
     "feature_alpha_dropout_",
 )
+# What a model allocates without naming a device would be real memory on the CPU; beyond a few elements, whose values may
+# steer the model, it goes to meta with everything else.
+FACTORIES = frozenset(("empty", "empty_strided", "zeros", "ones", "full", "rand", "randn", "randint"))
+
 # Overloads that are another function than their name says: a mask alone makes `where` a search.
 TAKEN_APART = frozenset({"where."})
 ROWS: dict[str, Row] = {**KERNELS, **SPECIAL, **VIEWS, **ALIASES, **FREE, **ANSWERS, **DROPOUTS}

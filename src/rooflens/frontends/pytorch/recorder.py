@@ -7,6 +7,7 @@ training autograd takes composites apart first; `whole.py` meets the few that mu
 import bisect
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from rooflens.frontends.pytorch.attributes import DETAILS
 from rooflens.frontends.pytorch.guesses import DATA_DEPENDENT, READS_VALUES
-from rooflens.frontends.pytorch.names import ROWS, TAKEN_APART, Row
+from rooflens.frontends.pytorch.names import FACTORIES, ROWS, TAKEN_APART, Row
 from rooflens.frontends.pytorch.shapes import SHAPES
 from rooflens.frontends.pytorch.tracker import TensorTracker
 from rooflens.graph.build import GraphBuilder
@@ -27,13 +28,14 @@ _META = torch.device("meta")
 class _Plan:
     """How one ATen overload is read; made once per overload."""
 
-    __slots__ = ("detail", "name", "row", "shape", "writes")
+    __slots__ = ("detail", "factory", "name", "row", "shape", "writes")
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
         self.name: str = schema.name.partition("::")[2]
         apart = not schema.name.startswith("aten::") or f"{self.name}.{schema.overload_name}" in TAKEN_APART
         self.row: Row | None = None if apart else ROWS.get(self.name)
+        self.factory = self.name in FACTORIES
         self.shape = SHAPES.get(self.name)
         self.detail = DETAILS.get(self.name)
         self.writes = tuple(
@@ -57,7 +59,7 @@ class Recorder(TorchDispatchMode):
     """Holds the builder, where the run stands (module, pass), and what had to be assumed."""
 
     def __init__(self, modules: dict[Any, str], autocast: torch.dtype | None = None) -> None:
-        super().__init__()
+        TorchDispatchMode.__init__(self)
         self.builder = GraphBuilder()
         self.tracker = TensorTracker(self.builder)
         self.pass_ = "forward"
@@ -126,14 +128,17 @@ class Recorder(TorchDispatchMode):
     # what ran
 
     def record(
-        self, kind: str, ins: tuple[int, ...], outs: tuple[int, ...], attrs: tuple[tuple[str, Attr], ...] = (), view: bool = False
+        self,
+        kind: str,
+        ins: tuple[int, ...],
+        outs: tuple[int, ...],
+        attrs: tuple[tuple[str, Attr], ...] = (),
+        view: bool = False,
     ) -> int:
         label, module = self._place(kind)
-        place = self.builder.op(
-            kind, ins, outs, label=label, module=module, pass_=self.pass_, attrs=attrs, view=view
-        )
+        place = self.builder.op(kind, ins, outs, label=label, module=module, pass_=self.pass_, attrs=attrs, view=view)
         if self.pass_ == "forward" and torch.is_grad_enabled():
-            self._sequence.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+            self._sequence.append(torch.autograd._get_sequence_nr())
             self._ops_by_sequence.append(place)
         return place
 
@@ -148,6 +153,8 @@ class Recorder(TorchDispatchMode):
         row = plan.row
         if row is None:
             return self._unlisted(func, plan, args, kwargs)
+        if plan.factory:
+            kwargs = _made_on_meta(plan, args, kwargs)
         how = row.how
         if how == "kernel":
             return self._kernel(func, plan, row, args, kwargs)
@@ -336,7 +343,7 @@ class Recorder(TorchDispatchMode):
     def autocast_args(self, name: str, args: Any) -> Any:
         if name in LOWER:
             return _mapped(lambda t: self._cast(t, self.autocast), args)
-        if name in FULL:
+        if name in FULL and self.pass_ == "forward":  # a backward runs outside autocast
             return _mapped(lambda t: self._cast(t, torch.float32), args)
         return args
 
@@ -363,21 +370,35 @@ class Recorder(TorchDispatchMode):
         return known
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # torch's own lists for CUDA autocast: what runs in the lower type, and what is kept in fp32.
-LOWER = frozenset(
+LOWER = _words(
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear matmul mm bmm mv addmm addmv baddbmm "
-    "addbmm prelu scaled_dot_product_attention lstm gru rnn_tanh rnn_relu einsum".split()
+    "addbmm prelu scaled_dot_product_attention lstm gru rnn_tanh rnn_relu einsum"
 )
-FULL = frozenset(
+FULL = _words(
     "softmax log_softmax layer_norm group_norm norm cumsum cumprod exp log pow rsqrt acos asin tan cosh sinh erfinv expm1 "
     "log10 log1p log2 reciprocal softplus sum prod renorm cdist mse_loss l1_loss smooth_l1_loss kl_div nll_loss "
-    "cross_entropy_loss rms_norm cosine_similarity".split()
+    "cross_entropy_loss rms_norm cosine_similarity"
 )
 _INDIVISIBLE: set[Any] = set()
 
 
 _YES_OR_NO = frozenset({"equal", "is_nonzero", "allclose"})
 _READABLE = 65536  # elements of a meta tensor that may become real when a model asks for its values
+
+
+_STEERING = 64  # elements of a tensor whose values a model may ask for
+
+
+def _made_on_meta(plan: _Plan, args: Any, kwargs: Any) -> Any:
+    size = next((a for a in args if isinstance(a, list | tuple)), ())
+    if prod(size) <= _STEERING or any(isinstance(a, torch.Tensor) for a in args):
+        return kwargs
+    return {**kwargs, "device": _META, "pin_memory": None}
 
 
 def _device_of(args: Any, kwargs: Any) -> Any:

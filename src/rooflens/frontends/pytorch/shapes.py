@@ -70,7 +70,11 @@ def binary(x: Any, y: Any, *args: Any, **kwargs: Any) -> torch.Tensor | None:
     """Equal types; one operand has the whole shape and is contiguous, or both agree in everything."""
     if isinstance(y, int | float):
         return like(x) if isinstance(x, torch.Tensor) and x.is_floating_point() else None
-    if not (isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor)) or x.dtype != y.dtype or not x.is_floating_point():
+    if (
+        not (isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor))
+        or x.dtype != y.dtype
+        or not x.is_floating_point()
+    ):
         return None
     if x.shape == y.shape:
         return like(x) if x.stride() == y.stride() else None
@@ -152,11 +156,19 @@ def recurrent(x: torch.Tensor, *args: Any) -> tuple[torch.Tensor, ...] | None:
     batch_first = not packed and args[7]
     rows = (x.shape[1], x.shape[0]) if batch_first else x.shape[:-1]
     out = _empty((*rows, states[0].shape[-1] * ways), dtype=x.dtype, device=_META)
-    return out.transpose(0, 1) if batch_first else out, *(torch.empty_like(s, memory_format=torch.contiguous_format) for s in states)
+    return out.transpose(0, 1) if batch_first else out, *(
+        torch.empty_like(s, memory_format=torch.contiguous_format) for s in states
+    )
 
 
 def attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any = None, p: float = 0.0, causal: bool = False, **kwargs: Any
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: Any = None,
+    p: float = 0.0,
+    causal: bool = False,
+    **kwargs: Any,
 ) -> torch.Tensor | None:
     """Laid out as flash kernels leave it, [batch, step, head, dim] in memory, so that joining heads is a view."""
     batch = _attended(q, k, v, bool(kwargs.get("enable_gqa", False)))
@@ -202,7 +214,13 @@ def _conv_size(x: torch.Tensor, w: torch.Tensor, stride: Any, padding: Any, dila
 
 
 def conv(
-    x: torch.Tensor, w: torch.Tensor, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    x: torch.Tensor,
+    w: torch.Tensor,
+    b: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> torch.Tensor | None:
     size = _conv_size(x, w, stride, padding, dilation)
     if size is None or x.shape[1] != w.shape[1] * groups or x.dtype != w.dtype or w.shape[0] % groups:
@@ -223,13 +241,31 @@ def _either(x: torch.Tensor, w: torch.Tensor) -> torch.memory_format:
 
 
 def convolution(
-    x: torch.Tensor, w: torch.Tensor, b: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, out: Any, groups: int
+    x: torch.Tensor,
+    w: torch.Tensor,
+    b: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    out: Any,
+    groups: int,
 ) -> torch.Tensor | None:
     return None if transposed else conv(x, w, b, stride, padding, dilation, groups)
 
 
 def convolution_backward(
-    g: torch.Tensor, x: torch.Tensor, w: torch.Tensor, bias: Any, s: Any, p: Any, d: Any, t: bool, o: Any, n: int, mask: Any
+    g: torch.Tensor,
+    x: torch.Tensor,
+    w: torch.Tensor,
+    bias: Any,
+    s: Any,
+    p: Any,
+    d: Any,
+    t: bool,
+    o: Any,
+    n: int,
+    mask: Any,
 ) -> tuple[torch.Tensor | None, ...] | None:
     """Both gradients have the layout that the convolution ran in."""
     return (
@@ -243,9 +279,7 @@ def _per_channel(x: torch.Tensor, vectors: Any) -> bool:
     return x.dim() > 1 and all(v is None or tuple(v.shape) == (x.shape[1],) for v in vectors)
 
 
-def batch_norm(
-    x: torch.Tensor, w: Any, b: Any, mean: Any, var: Any, train: bool, *args: Any
-) -> torch.Tensor | None:
+def batch_norm(x: torch.Tensor, w: Any, b: Any, mean: Any, var: Any, train: bool, *args: Any) -> torch.Tensor | None:
     return like(x) if _per_channel(x, (w, b, mean, var)) else None
 
 
@@ -273,7 +307,7 @@ def native_batch_norm_backward(
     return _norm_backward(g, x, w, mask, (x.shape[1],))
 
 
-def _normalised(x: torch.Tensor, shape: Any, vectors: Any) -> bool:
+def normalised(x: torch.Tensor, shape: Any, vectors: Any) -> bool:
     wanted = tuple(shape)
     fits = len(wanted) > 0 and tuple(x.shape[-len(wanted) :]) == wanted
     return fits and all(v is None or (tuple(v.shape) == wanted and v.dtype == x.dtype) for v in vectors)
@@ -281,7 +315,7 @@ def _normalised(x: torch.Tensor, shape: Any, vectors: Any) -> bool:
 
 def layer_norm(x: torch.Tensor, shape: Any, w: Any = None, b: Any = None, *args: Any) -> torch.Tensor | None:
     vectors = (w, b) if isinstance(b, torch.Tensor) else (w,)  # rms_norm has its epsilon there
-    if not x.is_contiguous() or not _normalised(x, shape, vectors):
+    if not x.is_contiguous() or not normalised(x, shape, vectors):
         return None
     return _empty(x.shape, dtype=x.dtype, device=_META)
 
@@ -293,7 +327,7 @@ def group_norm(x: torch.Tensor, groups: int, w: Any = None, b: Any = None, *args
 
 
 def native_layer_norm(x: torch.Tensor, shape: Any, w: Any, b: Any, eps: float) -> tuple[torch.Tensor, ...] | None:
-    if not x.is_contiguous() or x.dtype != torch.float32 or not _normalised(x, shape, (w, b)):
+    if not x.is_contiguous() or x.dtype != torch.float32 or not normalised(x, shape, (w, b)):
         return None
     stats = (*x.shape[: x.dim() - len(shape)], *(1,) * len(shape))
     return _new(x, x.shape), _new(x, stats), _new(x, stats)
@@ -371,7 +405,9 @@ def cat(tensors: Any, dim: int = 0) -> torch.Tensor | None:
         return None
     dim %= first.dim()
     rest = [(*t.shape[:dim], *t.shape[dim + 1 :]) for t in tensors]
-    if any(r != rest[0] for r in rest) or any(t.dim() == 4 and memory_format(t) != torch.contiguous_format for t in tensors):
+    if any(r != rest[0] for r in rest) or any(
+        t.dim() == 4 and memory_format(t) != torch.contiguous_format for t in tensors
+    ):
         return None
     shape = list(first.shape)
     shape[dim] = sum(t.shape[dim] for t in tensors)

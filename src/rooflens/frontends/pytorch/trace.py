@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.modules import module as nn_module
+from torch.nn.parameter import is_lazy
 
 from rooflens.errors import ModelError, RooflensError, ShapeError
 from rooflens.frontends.optimizer import record_step
@@ -87,7 +88,7 @@ def _stand_in(t: Any, dtype: torch.dtype | None, layout: Any) -> Any:
     reshaped = layout is not None and t.dim() == 4
     if t.is_meta and t.dtype == wanted and not reshaped:
         return t
-    if isinstance(t, nn.parameter.UninitializedTensorMixin):
+    if is_lazy(t):
         raise ModelError("the model has lazy parameters without a shape: run it once, or build it with its sizes")
     if reshaped:
         made = torch.empty(t.shape, dtype=wanted, device="meta", memory_format=layout)
@@ -121,7 +122,11 @@ def _inputs(
     def change(value: Any, name: str) -> Any:
         if isinstance(value, torch.Tensor):
             made = _stand_in(value.detach(), dtype, layout)
-            made = made if made is not value else torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+            made = (
+                made
+                if made is not value
+                else torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+            )
             recorder.tracker.register(made, "input", name=name)
             return made
         if isinstance(value, list | tuple):
@@ -176,7 +181,9 @@ def _outputs(value: Any) -> Iterator[torch.Tensor]:
     """Tensors of whatever a model returns: nested containers, and output objects with fields."""
     if isinstance(value, torch.Tensor | list | tuple | dict):
         loss = value.get("loss") if isinstance(value, dict) else None
-        yield from tensors_in(loss if isinstance(loss, torch.Tensor) else dict(value) if isinstance(value, dict) else value)
+        yield from tensors_in(
+            loss if isinstance(loss, torch.Tensor) else dict(value) if isinstance(value, dict) else value
+        )
     elif hasattr(value, "__dict__"):
         for item in vars(value).values():
             yield from _outputs(item) if not isinstance(item, nn.Module) else ()
@@ -191,7 +198,7 @@ def _backward(recorder: Recorder, module: nn.Module, outputs: list[torch.Tensor]
     seeds = []
     for i, out in enumerate(starts):
         seed = torch.empty_like(out)
-        recorder.tracker.register(seed, "input", name=f"grad_output{i}")
+        recorder.tracker.register(seed, "gradient", name=f"grad_output{i}")
         seeds.append(seed)
     recorder.pass_ = "backward"
     with whole_calls(recorder), recorder:

@@ -93,7 +93,7 @@ class TensorTracker:
         return t.untyped_storage()._cdata in self._storages
 
     def _view_of(self, t: torch.Tensor, storage: _Storage) -> int:
-        shape, stride, offset = tuple(t.shape), t.stride(), t.storage_offset()
+        shape, stride, offset = tuple(t.shape), t.stride(), int(t.storage_offset())
         key = (shape, stride, offset, t.dtype)
         tid = storage.views.get(key)
         if tid is None:
@@ -126,8 +126,8 @@ class TensorTracker:
     def viewed(self, t: torch.Tensor) -> int:
         """The output of a view op: a graph tensor of its own, so that the op stands between writer and reader."""
         storage = self._storages[t.untyped_storage()._cdata]
-        tid = self._alias(t, storage, tuple(t.shape), t.storage_offset())
-        storage.views[(tuple(t.shape), t.stride(), t.storage_offset(), t.dtype)] = tid
+        tid = self._alias(t, storage, tuple(t.shape), int(t.storage_offset()))
+        storage.views[(tuple(t.shape), t.stride(), int(t.storage_offset()), t.dtype)] = tid
         self._remember(t, tid, storage)
         return tid
 
@@ -138,7 +138,7 @@ class TensorTracker:
         shape = tuple(t.shape)
         old = self.builder.tensors[storage.owner]
         tid = self.builder.tensor(
-            shape, DTYPES[t.dtype], elements=_stored(t, shape), offset=t.storage_offset(), name=old.name
+            shape, DTYPES[t.dtype], elements=_stored(t, shape), offset=int(t.storage_offset()), name=old.name
         )
         storage.owner, storage.version, storage.views = tid, storage.version + 1, {}
         self._remember(t, tid, storage)
@@ -149,7 +149,7 @@ class TensorTracker:
         self.id_of(t)
         storage = self._storages[t.untyped_storage()._cdata]
         old = self.builder.tensors[storage.owner]
-        if not partly and _stored(t, tuple(t.shape)) >= old.elements:
+        if not partly and _stored(t, tuple(t.shape)) * t.element_size() >= t.untyped_storage().nbytes():
             return []
         return [self.builder.tensor((0,), old.dtype, old.role, base=old.base, elements=0, name=old.name)]
 

@@ -47,6 +47,9 @@ class _Whole(torch.autograd.Function):
         return (None, None, None, None, *_meta_for(recorder, tids, inputs))
 
 
+_whole: Callable[..., Any] = _Whole.apply
+
+
 def _meta_for(recorder: Recorder, tids: tuple[int | None, ...], like: Any) -> list[Any]:
     recorder.quiet += 1
     found = []
@@ -63,7 +66,7 @@ def _linear(recorder: Recorder, x: Any, w: Any, b: Any = None) -> Any:
     if shapes.linear(x, w, b) is None:
         return aten.linear.default.decompose(x, w, b)
     tensors = (x, w) if b is None else (x, w, b)
-    return _Whole.apply(recorder, "linear", (), lambda: shapes.linear(x, w, b), *tensors)
+    return _whole(recorder, "linear", (), lambda: shapes.linear(x, w, b), *tensors)
 
 
 def _attention(
@@ -73,7 +76,7 @@ def _attention(
         return aten.scaled_dot_product_attention.default.decompose(q, k, v, mask, p, causal, **kwargs)
     attrs: tuple[tuple[str, Attr], ...] = (("causal", causal),)
     tensors = (q, k, v) if mask is None else (q, k, v, mask)
-    return _Whole.apply(recorder, "attention", attrs, lambda: shapes.attention(q, k, v, mask, **kwargs), *tensors)
+    return _whole(recorder, "attention", attrs, lambda: shapes.attention(q, k, v, mask, **kwargs), *tensors)
 
 
 def _dropout(recorder: Recorder, x: Any, p: float, train: bool) -> Any:
@@ -81,13 +84,15 @@ def _dropout(recorder: Recorder, x: Any, p: float, train: bool) -> Any:
         recorder.pass_through(x)
         return x
     make = lambda: (torch.empty_like(x), torch.empty_like(x, dtype=torch.bool))  # noqa: E731
-    return _Whole.apply(recorder, "dropout", (), make, x)[0]
+    return _whole(recorder, "dropout", (), make, x)[0]
 
 
 def _rms_norm(recorder: Recorder, x: Any, shape: Any, w: Any = None, eps: Any = None) -> Any:
+    if not shapes.normalised(x, shape, (w,)):
+        return aten.rms_norm.default.decompose(x, shape, w, eps)
     stats = (*x.shape[: x.dim() - len(shape)], *(1,) * len(shape))
     make = lambda: (torch.empty_like(x), torch.empty(stats, dtype=torch.float32, device="meta"))  # noqa: E731
-    return _Whole.apply(recorder, "rmsnorm", (), make, *((x,) if w is None else (x, w)))[0]
+    return _whole(recorder, "rmsnorm", (), make, *((x,) if w is None else (x, w)))[0]
 
 
 def _recurrent(kind: str) -> Callable[..., Any]:
@@ -100,7 +105,7 @@ def _recurrent(kind: str) -> Callable[..., Any]:
         if shapes.recurrent(x, *args) is None:
             raise RuntimeError(f"input of size {x.shape[-1]} does not match weights of size {weights[0].shape[-1]}")
         attrs: tuple[tuple[str, Attr], ...] = (("weights", (1, len(weights))),)
-        return _Whole.apply(recorder, kind, attrs, lambda: shapes.recurrent(x, *args), x, *weights, *states)
+        return _whole(recorder, kind, attrs, lambda: shapes.recurrent(x, *args), x, *weights, *states)
 
     return call
 
@@ -115,13 +120,16 @@ WHOLE: dict[str, Callable[..., Any]] = {
     **{f"rnn_{f}.{form}": _recurrent("rnn") for f in ("tanh", "relu") for form in ("input", "data")},
 }
 # Composites that autocast changes and that must therefore be met above autograd too.
-_CAST_ABOVE = ("conv1d", "conv2d", "conv3d", "matmul", "softmax.int", "log_softmax.int", "layer_norm", "group_norm")
+_CAST_ABOVE = (
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input", "matmul",
+    "prelu", "softmax.int", "log_softmax.int", "layer_norm", "group_norm",
+)  # fmt: skip
 
 
 @contextmanager
 def whole_calls(recorder: Recorder) -> Iterator[None]:
     """While recording a training step."""
-    with torch.library._scoped_library("aten", "IMPL") as library:  # type: ignore[attr-defined]
+    with torch.library._scoped_library("aten", "IMPL") as library:
         for name, rule in WHOLE.items():
             library.impl(name, _bound(recorder, name, rule), "AutogradMeta")
         if recorder.autocast is not None:
@@ -208,7 +216,7 @@ def fused_multi_head(recorder: Recorder) -> Iterator[None]:
         recorder.assume("attention counted as one fused op; the averaged weights it also returns are not")
         return out, _weights_of(given.arguments)
 
-    functional.multi_head_attention_forward = call  # type: ignore[assignment]
+    functional.multi_head_attention_forward = call
     try:
         yield
     finally:

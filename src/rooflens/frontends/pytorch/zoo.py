@@ -3,8 +3,7 @@ weights, memory or network."""
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -115,9 +114,14 @@ def _shape_of(name: str) -> tuple[int, ...]:
 
 
 def _load_timm(name: str) -> LoadedModel:
+    """`NAME`, or `NAME.TAG` for the sizes and classes of certain published weights."""
     package = _package("timm")
     if not package.is_model(name):
         raise _unknown(f"{TIMM}{name}")
+    plain, _, tag = name.partition(".")
+    tags = [n.partition(".")[2] for n in package.list_pretrained(f"{plain}.*")] if tag else []
+    if tag and tag not in tags:
+        raise ModelError(f"model '{TIMM}{plain}' has no weights '{tag}'.{nearest(tag, tags)}")
     module = built(lambda: package.create_model(name, pretrained=False))
     size = (getattr(module, "pretrained_cfg", None) or {}).get("input_size") or _IMAGE[1:]
     return LoadedModel(module=module, input_shape=(1, *size))

@@ -9,6 +9,7 @@ from rooflens.units import show
 
 LAYERS_SHOWN = 20
 ADVICE_SHOWN = 10
+KINDS_SHOWN = 10
 _MARK = {"memory-bound": "memory", "compute-bound": "compute", "ridge": "ridge", None: "–"}
 
 
@@ -116,9 +117,11 @@ def alone(document: dict[str, Any]) -> tuple[Block, ...]:
         Column(name="why"),
     )
     cells = tuple(
-        (a["target"].removeprefix("kind "), show(a["gain_s"], "s", 3), percent(a["gain_share"]), a["why"]) for a in rows
+        (a["target"].removeprefix("kind "), show(a["gain_s"], "s", 3), percent(a["gain_share"]), a["why"])
+        for a in rows[:KINDS_SHOWN]
     )
-    return Heading(text="If one kind of layer alone had free arithmetic"), Table(columns=columns, rows=cells)
+    table = Table(columns=columns, rows=cells, elided=max(0, len(rows) - KINDS_SHOWN), hint="all of them: --format json")
+    return Heading(text="If one kind of layer alone had free arithmetic"), table
 
 
 def small_print(document: dict[str, Any]) -> tuple[Block, ...]:
