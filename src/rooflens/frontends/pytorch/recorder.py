@@ -119,7 +119,7 @@ class Recorder(TorchDispatchMode):
         return (f"{path}.{kind}" if path else kind), path
 
     def _cause(self) -> int | None:
-        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
+        node = torch._C._current_autograd_node()
         if node is None or len(self._stack) > 1:
             return None
         place = bisect.bisect_right(self._sequence, node._sequence_nr())
@@ -138,7 +138,7 @@ class Recorder(TorchDispatchMode):
         label, module = self._place(kind)
         place = self.builder.op(kind, ins, outs, label=label, module=module, pass_=self.pass_, attrs=attrs, view=view)
         if self.pass_ == "forward" and torch.is_grad_enabled():
-            self._sequence.append(torch.autograd._get_sequence_nr())
+            self._sequence.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
             self._ops_by_sequence.append(place)
         return place
 
