@@ -293,6 +293,14 @@ def test_transformer_layers_have_one_attention_op_each(case: str, training: bool
     assert not cost_sheet(graph).coverage.opaque
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_an_encoder_with_a_padding_mask_does_not_become_ragged(training: bool) -> None:
+    net = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+    mask = {"src_key_padding_mask": torch.zeros(2, 5, dtype=torch.bool)}
+    graph = traced(net, torch.zeros(2, 5, 8), kwargs=mask, training=training)
+    assert len(ops(graph, "attention")) == 2 and not cost_sheet(graph).coverage.opaque
+
+
 def _inside(q: Any, k: Any, v: Any, **options: Any) -> Any:
     return scaled_dot_product_attention(q, k, v, **options)
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from rooflens.analysis import Analysis
+from rooflens.collector import collector_paused
 from rooflens.errors import SyntaxFault
 from rooflens.frontends.load import load_model
 from rooflens.frontends.request import Loaded, Request
@@ -58,8 +59,11 @@ def load(model: Any, inputs: Any, settings: Settings) -> Loaded:
         autocast=settings.autocast,
         dim=settings.dim,
     )
-    if isinstance(model, str):
-        return load_model(model, request)
+    with collector_paused():
+        return load_model(model, request) if isinstance(model, str) else _load_object(model, inputs, request)
+
+
+def _load_object(model: Any, inputs: Any, request: Request) -> Loaded:
     from rooflens.frontends.pytorch.load import given_inputs, load_module
 
     name = type(model).__name__

@@ -134,8 +134,7 @@ def _larger_batch(base: Prediction) -> Iterator[Advice]:
 
 def _scaled(sheet: CostSheet, by: int) -> CostSheet:
     def scale(r: OpCost) -> OpCost:
-        return replace(
-            r,
+        return r._replace(
             macs=r.macs * by,
             alu=r.alu * by,
             special=r.special * by,

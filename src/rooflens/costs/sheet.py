@@ -5,6 +5,7 @@ nothing. What caches or re-reads change is the mapping's business.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rooflens.costs.weights import STORED_WHOLE, WeightStore
 from rooflens.graph.records import BITS, FLOATS, STORED_ROLES, Coverage, Graph, Op, Tensor, region, stored_bytes
@@ -17,9 +18,9 @@ BYTES_CONVENTION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OpCost:
-    """One op's work and bytes; `opaque` work is unknown and stands as None in every report."""
+class OpCost(NamedTuple):
+    """One op's work and bytes; `opaque` work is unknown and stands as None in every report. A named tuple, because one
+    is made for each op."""
 
     macs: int
     alu: int

@@ -5,6 +5,7 @@ from the chip's own ridge for that type and unit, within 10 % of it `ridge`.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rooflens.costs.sheet import OpCost
 from rooflens.mapping.compulsory import Ceiling, Mapping
@@ -13,9 +14,9 @@ RIDGE_BAND = 0.10
 EXECUTIONS = ("eager", "graph", "compiled")
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTime:
-    """Where one group stands under its roof. None: a rate that it needs is not published."""
+class GroupTime(NamedTuple):
+    """Where one group stands under its roof. None: a rate that it needs is not published. A named tuple, because one is
+    made for each group."""
 
     unit: str
     dtype: str

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rooflens.collector import collector_paused
 from rooflens.costs.sheet import CostSheet, cost_sheet
 from rooflens.costs.weights import STORED_WHOLE, WeightStore
 from rooflens.estimate.roofline import Estimate, estimate
@@ -33,7 +34,9 @@ def weight_store(settings: Settings) -> WeightStore:
 
 def predict(graph: Graph, hardware: Hardware | None, settings: Settings, dtype: str) -> Prediction:
     """`dtype` is the resolved one; the graph already stores its tensors in it."""
-    return price(cost_sheet(graph, tf32=dtype == "tf32", weights=weight_store(settings)), hardware, settings, dtype)
+    with collector_paused():
+        sheet = cost_sheet(graph, tf32=dtype == "tf32", weights=weight_store(settings))
+        return price(sheet, hardware, settings, dtype)
 
 
 def price(sheet: CostSheet, hardware: Hardware | None, settings: Settings, dtype: str) -> Prediction:

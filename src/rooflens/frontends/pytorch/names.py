@@ -247,7 +247,9 @@ FREE = _rows(
     "retain_grad output_nr _backward size stride numel dim storage_offset is_contiguous "
     "_cudnn_rnn_flatten_weight",
 )
-ANSWERS = _rows("answer", identity="item _local_scalar_dense is_nonzero equal allclose")
+ANSWERS = _rows(
+    "answer", identity="item _local_scalar_dense is_nonzero equal allclose _nested_tensor_from_mask_left_aligned"
+)
 # In evaluation they pass their input on; in training torch takes apart those that drop whole channels.
 DROPOUTS = _rows(
     "dropout",

@@ -294,8 +294,8 @@ class Recorder(TorchDispatchMode):
         source = args[0]
         if not source.is_meta:
             return func(*args, **kwargs)
-        value: Any = True if plan.name in _YES_OR_NO or source.dtype == torch.bool else 1
-        value = float(value) if source.is_floating_point() and value is not True else value
+        value: Any = plan.name != _NO if plan.name in _YES_OR_NO or source.dtype == torch.bool else 1
+        value = float(value) if source.is_floating_point() and not isinstance(value, bool) else value
         self.assume(f"the value of a tensor was asked for ({plan.name}) and taken as {value}")
         return value
 
@@ -374,20 +374,24 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# torch's own lists for CUDA autocast: what runs in the lower type, and what is kept in fp32.
+# torch's own lists for CUDA autocast (ATen/autocast_mode.h): what runs in the lower type, and what is kept in fp32.
 LOWER = _words(
-    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear matmul mm bmm mv addmm addmv baddbmm "
-    "addbmm prelu scaled_dot_product_attention lstm gru rnn_tanh rnn_relu einsum"
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution linear matmul mm bmm mv addmm addmv "
+    "addr baddbmm addbmm prelu einsum scaled_dot_product_attention lstm gru rnn_tanh rnn_relu"
 )
 FULL = _words(
-    "softmax log_softmax layer_norm group_norm norm cumsum cumprod exp log pow rsqrt acos asin tan cosh sinh erfinv expm1 "
-    "log10 log1p log2 reciprocal softplus sum prod renorm cdist mse_loss l1_loss smooth_l1_loss kl_div nll_loss "
-    "cross_entropy_loss rms_norm cosine_similarity"
+    "acos asin cosh sinh tan erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt pow softplus layer_norm "
+    "native_layer_norm rms_norm group_norm dist cdist renorm logsumexp linalg_vector_norm softmax log_softmax sum prod "
+    "cumsum cumprod l1_loss mse_loss smooth_l1_loss huber_loss kl_div nll_loss binary_cross_entropy_with_logits "
+    "cosine_similarity upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d "
+    "_upsample_nearest_exact2d _upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d _upsample_bilinear2d_aa "
+    "upsample_trilinear3d upsample_bicubic2d _upsample_bicubic2d_aa"
 )
 _INDIVISIBLE: set[Any] = set()
 
 
-_YES_OR_NO = frozenset({"equal", "is_nonzero", "allclose"})
+_NO = "_nested_tensor_from_mask_left_aligned"  # asks for a fast path over ragged batches: masks are taken as full
+_YES_OR_NO = frozenset({"equal", "is_nonzero", "allclose", _NO})
 _READABLE = 65536  # elements of a meta tensor that may become real when a model asks for its values
 
 
