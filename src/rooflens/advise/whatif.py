@@ -150,9 +150,9 @@ def _graph_launch(base: Prediction) -> Iterator[Advice]:
         return
     settings = replace(base.settings, execution="graph")
     changed = price(base.sheet, base.hardware, settings, base.dtype)
-    why = "kernels start from one recorded graph: gain in latency, the device works as before"
+    why = "all kernels start at once (a CUDA graph on NVIDIA): gain in latency, the device works as before"
     after = changed.estimate.latency_s if changed.estimate else None
-    yield from _gain(base.estimate.latency_s, after, "run", "up", "launch through a graph (CUDA graph)", why)
+    yield from _gain(base.estimate.latency_s, after, "run", "up", "launch through a recorded graph", why)
 
 
 def _roofs(base: Prediction) -> Iterator[Advice]:
