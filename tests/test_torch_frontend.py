@@ -617,6 +617,26 @@ def test_the_module_is_left_as_it_was_found(training: bool) -> None:
     assert net(torch.zeros(2, 3, 3, 3)).shape == (2, 2)
 
 
+def test_chance_is_the_same_every_time_and_the_dice_stay_where_they_were() -> None:
+    """A model that skips layers by chance (LayerDrop): equal graphs, whatever the user's generators say."""
+    net = Calls(lambda m, x: m.layer(x) if torch.rand([]) < 0.5 else x * 2, layer=nn.Linear(4, 4))
+    graphs = []
+    for seed in range(8):
+        torch.manual_seed(seed)
+        state = torch.random.get_rng_state()
+        graphs.append(traced(net, meta(2, 4)))
+        assert torch.equal(torch.random.get_rng_state(), state)
+    assert all(graph == graphs[0] for graph in graphs)
+
+
+def test_a_named_tuple_goes_in_as_it_is() -> None:
+    from collections import namedtuple
+
+    pair = namedtuple("pair", "left right")
+    graph = traced(Calls(lambda m, x: x.left + x.right), pair(meta(2, 4), meta(2, 4)))
+    assert [op.kind for op in graph.ops] == ["add"]
+
+
 def test_a_meta_module_stays_as_it_was_and_gets_no_gradients() -> None:
     net = on_meta(lambda: nn.Linear(4, 4))
     before = _state(net)

@@ -65,9 +65,8 @@ def _check_zip(path: Path, archive: zipfile.ZipFile) -> None:
         if parts.is_absolute() or ".." in parts.parts:
             raise FormatError(f"{path}: entry '{info.filename}' points outside the archive: it is refused; {_CURE}")
         if info.file_size > MAX_RATIO * max(info.compress_size, 1) and info.file_size > 1_000_000:
-            raise FormatError(
-                f"{path}: entry '{info.filename}' expands {info.file_size // max(info.compress_size, 1)} times: refused as a zip bomb"
-            )
+            times = info.file_size // max(info.compress_size, 1)
+            raise FormatError(f"{path}: entry '{info.filename}' expands {times} times: refused as a zip bomb")
         if info.filename.endswith(".json") and info.file_size > MAX_JSON_BYTES:
             raise FormatError(
                 f"{path}: entry '{info.filename}' holds {info.file_size} bytes of JSON, more than {MAX_JSON_BYTES}: refused"
@@ -112,7 +111,7 @@ def _check_words(path: Path, value: Any) -> None:
     """torch evaluates expressions and writes names into generated code: only plain ones may pass."""
     for key, text in _words(value):
         plain = _EXPRESSION if key == "expr_str" else _NAME
-        if not plain.match(text) or "__" in text.strip("_") and key == "expr_str":
+        if not plain.match(text) or ("__" in text.strip("_") and key == "expr_str"):
             raise FormatError(
                 f"{path}: {key} '{text[:60]}' is no plain {'expression' if key == 'expr_str' else 'name'}: it is refused"
             )

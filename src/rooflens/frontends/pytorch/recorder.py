@@ -7,17 +7,19 @@ training autograd takes composites apart first; `whole.py` meets the few that mu
 import bisect
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import prod
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rooflens.frontends.pytorch.attributes import DETAILS
+from rooflens.frontends.pytorch.autocast import FULL, LOWER
+from rooflens.frontends.pytorch.devices import READABLE, device_of, dtype_of, made_on_meta
 from rooflens.frontends.pytorch.guesses import DATA_DEPENDENT, READS_VALUES
 from rooflens.frontends.pytorch.names import FACTORIES, ROWS, TAKEN_APART, Row
 from rooflens.frontends.pytorch.shapes import SHAPES
 from rooflens.frontends.pytorch.tracker import TensorTracker
+from rooflens.frontends.pytorch.trees import mapped, tensors_in
 from rooflens.graph.build import GraphBuilder
 from rooflens.graph.records import Attr
 
@@ -154,7 +156,7 @@ class Recorder(TorchDispatchMode):
         if row is None:
             return self._unlisted(func, plan, args, kwargs)
         if plan.factory:
-            kwargs = _made_on_meta(plan, args, kwargs)
+            kwargs = made_on_meta(args, kwargs)
         how = row.how
         if how == "kernel":
             return self._kernel(func, plan, row, args, kwargs)
@@ -258,11 +260,11 @@ class Recorder(TorchDispatchMode):
     def _converted(self, func: Any, args: Any, kwargs: Any) -> Any:
         """A meta tensor that is asked onto a real device: small ones come as ones, so that a list can be made of
         them; large ones stay."""
-        source, device = args[0], _device_of(args, kwargs)
+        source, device = args[0], device_of(args, kwargs)
         if device is None or device.type == "meta" or not source.is_meta:
             return func(*args, **kwargs)
-        dtype = _dtype_of(args, kwargs) or source.dtype
-        if source.numel() > _READABLE or (source.requires_grad and torch.is_grad_enabled()):
+        dtype = dtype_of(args, kwargs) or source.dtype
+        if source.numel() > READABLE or (source.requires_grad and torch.is_grad_enabled()):
             return torch.ops.aten._to_copy.default(source, dtype=dtype)
         self.assume(f"the values of a tensor were moved to {device.type} and taken as 1")
         return torch.ones(source.shape, dtype=dtype)
@@ -328,7 +330,7 @@ class Recorder(TorchDispatchMode):
         found = [*tensors_in(args), *tensors_in(kwargs)]
         if not found or all(t.is_meta for t in found) or not any(t.is_meta for t in found):
             return args, kwargs
-        return _mapped(self._moved, args), _mapped(self._moved, kwargs)
+        return mapped(self._moved, args), mapped(self._moved, kwargs)
 
     def _moved(self, t: torch.Tensor) -> torch.Tensor:
         if t.is_meta or t.dim() == 0:
@@ -342,9 +344,9 @@ class Recorder(TorchDispatchMode):
 
     def autocast_args(self, name: str, args: Any) -> Any:
         if name in LOWER:
-            return _mapped(lambda t: self._cast(t, self.autocast), args)
+            return mapped(lambda t: self._cast(t, self.autocast), args)
         if name in FULL and self.pass_ == "forward":  # a backward runs outside autocast
-            return _mapped(lambda t: self._cast(t, torch.float32), args)
+            return mapped(lambda t: self._cast(t, torch.float32), args)
         return args
 
     def cast_once(self, t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -363,81 +365,18 @@ class Recorder(TorchDispatchMode):
         before = self.tracker.id_of(t)
         known = self._casts.get((before, dtype))
         if known is None:
-            known = torch.empty(t.shape, dtype=dtype, device=_META)
+            known = torch.empty_like(t, dtype=dtype, device=_META)
             self.record("cast", (before,), (self.tracker.fresh(known),))
             if self.builder.tensors[before].role == "param":
                 self._casts[(before, dtype)] = known
         return known
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# torch's own lists for CUDA autocast (ATen/autocast_mode.h): what runs in the lower type, and what is kept in fp32.
-LOWER = _words(
-    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution linear matmul mm bmm mv addmm addmv "
-    "addr baddbmm addbmm prelu einsum scaled_dot_product_attention lstm gru rnn_tanh rnn_relu"
-)
-FULL = _words(
-    "acos asin cosh sinh tan erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt pow softplus layer_norm "
-    "native_layer_norm rms_norm group_norm dist cdist renorm logsumexp linalg_vector_norm softmax log_softmax sum prod "
-    "cumsum cumprod l1_loss mse_loss smooth_l1_loss huber_loss kl_div nll_loss binary_cross_entropy_with_logits "
-    "cosine_similarity upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d "
-    "_upsample_nearest_exact2d _upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d _upsample_bilinear2d_aa "
-    "upsample_trilinear3d upsample_bicubic2d _upsample_bicubic2d_aa"
-)
 _INDIVISIBLE: set[Any] = set()
 
 
 _NO = "_nested_tensor_from_mask_left_aligned"  # asks for a fast path over ragged batches: masks are taken as full
 _YES_OR_NO = frozenset({"equal", "is_nonzero", "allclose", _NO})
-_READABLE = 65536  # elements of a meta tensor that may become real when a model asks for its values
-
-
-_STEERING = 64  # elements of a tensor whose values a model may ask for
-
-
-def _made_on_meta(plan: _Plan, args: Any, kwargs: Any) -> Any:
-    size = next((a for a in args if isinstance(a, list | tuple)), ())
-    if prod(size) <= _STEERING or any(isinstance(a, torch.Tensor) for a in args):
-        return kwargs
-    return {**kwargs, "device": _META, "pin_memory": None}
-
-
-def _device_of(args: Any, kwargs: Any) -> Any:
-    other = args[1] if len(args) > 1 else None
-    if isinstance(other, torch.Tensor):
-        return other.device
-    return kwargs.get("device") or next((a for a in args[1:] if isinstance(a, torch.device)), None)
-
-
-def _dtype_of(args: Any, kwargs: Any) -> Any:
-    other = args[1] if len(args) > 1 else None
-    if isinstance(other, torch.Tensor):
-        return other.dtype
-    return kwargs.get("dtype") or next((a for a in args[1:] if isinstance(a, torch.dtype)), None)
-
-
-def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from tensors_in(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors_in(item)
-
-
-def _mapped(change: Any, value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, list | tuple):
-        return type(value)(_mapped(change, v) for v in value)
-    if isinstance(value, dict):
-        return {k: _mapped(change, v) for k, v in value.items()}
-    return value
 
 
 def _is_counter(t: Any) -> bool:

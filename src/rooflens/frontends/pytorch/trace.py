@@ -1,7 +1,9 @@
 """A module and its inputs in, a verified Graph out. No weights are kept and no memory is taken: parameters and inputs
 become meta tensors for the time of the recording, and the user's module is left as it was found."""
 
+import random
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
@@ -13,8 +15,9 @@ from torch.nn.parameter import is_lazy
 
 from rooflens.errors import ModelError, RooflensError, ShapeError
 from rooflens.frontends.optimizer import record_step
-from rooflens.frontends.pytorch.recorder import Recorder, tensors_in
+from rooflens.frontends.pytorch.recorder import Recorder
 from rooflens.frontends.pytorch.tracker import DTYPES
+from rooflens.frontends.pytorch.trees import like, tensors_in
 from rooflens.frontends.pytorch.whole import fused_multi_head, plain_checkpoints, whole_calls
 from rooflens.graph.records import FLOATS, Graph
 
@@ -37,7 +40,7 @@ def trace_module(
     """`dtype` None keeps the module's own types."""
     layout = torch.channels_last if channels_last else None
     made = Recorder({m: path for path, m in module.named_modules()}, autocast)
-    with _on_meta(module, dtype, layout), _switched(module, training), closing(made) as recorder:
+    with _on_meta(module, dtype, layout), _switched(module, training), _seeded(), closing(made) as recorder:
         _register_state(recorder, module)
         args, kwargs = _inputs(recorder, args, kwargs, dtype, layout)
         outputs = _forward(recorder, module, args, kwargs, training)
@@ -109,6 +112,25 @@ def _switched(module: nn.Module, training: bool) -> Iterator[None]:
             m.training = mode
 
 
+@contextmanager
+def _seeded() -> Iterator[None]:
+    """Models that skip layers or mask steps by chance do so the same way every time; the user's dice stay where they
+    were."""
+    numpy = sys.modules.get("numpy")
+    plain, array = random.getstate(), numpy.random.get_state() if numpy else None
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        random.seed(0)
+        if numpy:
+            numpy.random.seed(0)
+        try:
+            yield
+        finally:
+            random.setstate(plain)
+            if numpy:
+                numpy.random.set_state(array)
+
+
 def _register_state(recorder: Recorder, module: nn.Module) -> None:
     for name, p in module.named_parameters():
         recorder.tracker.register(p, "param", name=name, trainable=p.requires_grad)
@@ -130,7 +152,7 @@ def _inputs(
             recorder.tracker.register(made, "input", name=name)
             return made
         if isinstance(value, list | tuple):
-            return type(value)(change(v, f"{name}.{i}") for i, v in enumerate(value))
+            return like(value, [change(v, f"{name}.{i}") for i, v in enumerate(value)])
         if isinstance(value, dict):
             return {k: change(v, str(k)) for k, v in value.items()}
         return value

@@ -15,7 +15,8 @@ from torch.utils import checkpoint
 
 from rooflens.frontends.backward import derive
 from rooflens.frontends.pytorch import shapes
-from rooflens.frontends.pytorch.recorder import FULL, LOWER, Recorder
+from rooflens.frontends.pytorch.autocast import FULL, LOWER
+from rooflens.frontends.pytorch.recorder import Recorder
 from rooflens.graph.records import Attr
 
 aten = torch.ops.aten
