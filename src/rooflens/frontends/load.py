@@ -33,7 +33,9 @@ def load_model(model: str, request: Request) -> Loaded:
         raise ModelError("no model given: name a zoo model such as resnet18, a file, or layer text")
     frontend = next(f for f in FRONTENDS if f.takes(text))
     if request.dim and not frontend.symbolic:
-        raise ShapeError(f"--dim {request.dim[0][0]}={request.dim[0][1]}: this model has no symbolic dimension: leave --dim out")
+        raise ShapeError(
+            f"--dim {request.dim[0][0]}={request.dim[0][1]}: this model has no symbolic dimension: leave --dim out"
+        )
     return frontend.load(text, request)
 
 

@@ -3,7 +3,7 @@
 A max-pool of k x k compares k*k-1 times; an average pool adds each element it reads once (scaling is not counted).
 """
 
-from math import prod
+from math import gcd, prod
 
 from rooflens.graph.records import Op, Tensor
 from rooflens.ops.spec import Example, Grad, OpSpec, Work, WorkRule, grad, per_input, per_output
@@ -28,8 +28,9 @@ def _avgpool_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
 
 
 def covered(size: int, pieces: int) -> int:
-    """Elements read along one axis by an adaptive pool: its windows overlap where `pieces` does not divide `size`."""
-    return sum(-(-(i + 1) * size // pieces) - i * size // pieces for i in range(pieces))
+    """Elements read along one axis by an adaptive pool. Window i goes from floor(i size / pieces) to the ceiling of its
+    end, so neighbours share an element wherever their border is not whole: at all but gcd - 1 of the inner borders."""
+    return size + pieces - gcd(size, pieces) if size else 0
 
 
 def _adaptive(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
@@ -87,7 +88,7 @@ ROWS = (
          (grad("avgpool_backward", "g", "d0"),)),
     _row("adaptive_avgpool", "1 alu per input element read", _adaptive,
          Example(inputs=((1, 2, 4, 4),), outputs=((1, 2, 1, 1),), flops=32, bytes=4 * 34), "pool",
-         (grad("div", "g", "d0"),)),
+         (grad("adaptive_avgpool_backward", "g", "d0"),)),
     _row("adaptive_maxpool", "1 alu per input element read", _adaptive,
          Example(inputs=((1, 2, 4, 4),), outputs=((1, 2, 1, 1),), flops=32, bytes=4 * 34), "pool",
          (grad("maxpool_backward", "g y1", "d0"),)),

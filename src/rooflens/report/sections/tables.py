@@ -120,7 +120,9 @@ def alone(document: dict[str, Any]) -> tuple[Block, ...]:
         (a["target"].removeprefix("kind "), show(a["gain_s"], "s", 3), percent(a["gain_share"]), a["why"])
         for a in rows[:KINDS_SHOWN]
     )
-    table = Table(columns=columns, rows=cells, elided=max(0, len(rows) - KINDS_SHOWN), hint="all of them: --format json")
+    table = Table(
+        columns=columns, rows=cells, elided=max(0, len(rows) - KINDS_SHOWN), hint="all of them: --format json"
+    )
     return Heading(text="If one kind of layer alone had free arithmetic"), table
 
 
