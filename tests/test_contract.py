@@ -211,6 +211,14 @@ def test_every_verb_and_flag_is_documented_and_has_help(cli) -> None:
         assert flag in help_text or flag == "--help", flag
 
 
+def test_every_chip_and_schema_is_documented() -> None:
+    for chip in catalog_ids():
+        assert f"`{chip}`" in DOCS["hardware.md"], chip
+    sources = "".join(p.read_text() for p in (ROOT / "src/rooflens").rglob("*.py"))
+    for name in sorted(set(re.findall(r'"(rooflens\.[a-z]+/\d)"', sources))):
+        assert name in DOCS["json.md"], name
+
+
 def test_every_field_is_documented() -> None:
     for field in schema("analysis-1.json")["required"]:
         assert f"`{field}" in DOCS["json.md"], field
