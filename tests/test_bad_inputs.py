@@ -202,7 +202,7 @@ def test_row_41_every_fault_of_a_chip_at_once(cli, tmp_path: Path) -> None:
 
 
 def test_row_41_no_peak_for_the_dtype(cli) -> None:
-    refused(cli("analyze", NET, "--on", "v100-sxm2", "--dtype", "fp8"), "E_DTYPE", "v100-sxm2", "fp8", "fp16")
+    refused(cli("analyze", NET, "--on", "v100-sxm2", "--dtype", "fp8"), "E_HW", "v100-sxm2", "fp8", "fp16")
 
 
 def test_row_41_inner_memory_slower_than_outer_warns(cli, tmp_path: Path) -> None:
@@ -370,3 +370,80 @@ def test_a_module_that_fails(cli, tmp_path: Path, name: str, code: str, word: st
 
 def test_a_shape_that_a_zoo_model_rejects(cli) -> None:
     refused(cli("analyze", "resnet18", "--input", "1x4x224x224"), "E_SHAPE", "conv1")
+
+
+def test_row_1_folder_without_an_ending(cli, tmp_path: Path) -> None:
+    (tmp_path / "adir").mkdir()
+    refused(cli("analyze", "adir"), "E_FILE", "adir")
+    refused(cli("analyze", NET, "--on", "adir"), "E_FILE", "adir")
+
+
+def test_a_file_without_its_function(cli, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(MODELS)
+    refused(cli("analyze", "m.py"), "E_MODEL", "m.py:FUNCTION")
+
+
+def test_a_function_that_exits(cli, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("def make():\n    raise SystemExit(7)\n")
+    refused(cli("analyze", "m.py:make"), "E_MODEL", "SystemExit")
+
+
+def test_row_50_pipes_and_links_are_written_to(cli, tmp_path: Path) -> None:
+    fifo, target, link = tmp_path / "pipe", tmp_path / "target", tmp_path / "link"
+    os.mkfifo(fifo)
+    reader = subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE, text=True)
+    assert cli("analyze", NET, "--format", "csv", "-o", str(fifo)).returncode == 0
+    assert reader.communicate(timeout=30)[0].startswith("id,")
+    assert fifo.is_fifo()
+    target.write_text("old")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    assert cli("analyze", NET, "--format", "csv", "-o", str(link)).returncode == 0
+    assert link.is_symlink()
+    assert target.read_text().startswith("id,")
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full on this system")
+def test_row_50_full_standard_output() -> None:
+    command = f"{sys.executable} -c 'from rooflens.cli import main; main()' hardware list > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "E_FILE" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_row_17_does_not_fit_is_said() -> None:
+    d = rooflens.analyze(f"{2**40}x8 | relu", on="h100-sxm").to_dict()
+    assert any(n.startswith("does not fit") for n in d["notes"])
+    assert not any(n.startswith("does not fit") for n in rooflens.analyze(NET, on="h100-sxm").to_dict()["notes"])
+
+
+@pytest.mark.parametrize("on", [["h100-sxm", "l4"], 5, [3], "h100-sxm,l4", []])
+def test_python_on(on: object) -> None:
+    with pytest.raises(RooflensError):
+        rooflens.analyze(NET, on=on)
+
+
+def test_python_accepts_what_the_command_line_does(tmp_path: Path) -> None:
+    assert rooflens.analyze(NET, on=["l4"]).to_dict() == rooflens.analyze(NET, on="l4").to_dict()
+    file = tmp_path / "r.json"
+    file.write_text(rooflens.analyze(NET).to_json())
+    assert rooflens.analyze(file).to_dict()["totals"] == rooflens.analyze(NET).to_dict()["totals"]
+    with pytest.raises(RooflensError, match="type int"):
+        rooflens.analyze(5)
+    with pytest.raises(RooflensError, match="not in this version"):
+        _ = rooflens.fuse
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (("--gate", "totals.flops<=5ms"), "totals.flops"), (("--gate", "totals.device_time_s<=5MB"), "device_time_s"),
+        (("--seq", "128"), "--seq"), (("--optimizer", "adamw"), "--mode training"), (("--dim", "N=1"), "--dim"),
+    ],
+)  # fmt: skip
+def test_options_that_make_no_sense_here(cli, args: tuple[str, ...], word: str) -> None:
+    done = cli("analyze", NET, "--on", "l4", *args)
+    assert done.returncode == 2
+    assert word in done.stderr

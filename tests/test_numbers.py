@@ -209,3 +209,50 @@ def test_shapes_multiply_out_in_the_json() -> None:
     x, w = conv["inputs"]
     assert (x["shape"], w["shape"], w["role"]) == ([2, 3, 224, 224], [64, 3, 7, 7], "param")
     assert conv["macs"] == prod(conv["outputs"][0]["shape"]) * prod(w["shape"][1:])
+
+
+@pytest.mark.parametrize("chip", ["h100-sxm", "t4", "mi300x", "tpu-v5e"])
+def test_dots_of_narrow_types_stand_under_the_roof_they_were_priced_at(chip: str) -> None:
+    """Vector work in int8 falls to another type's rate; the chart's main roofs are the ones that were used."""
+    from rooflens.report.sections.chart import chart_of
+
+    d = rooflens.analyze("8x64x32x32 | conv2d 128 k3 p1 | relu", on=chip, dtype="int8").to_dict()
+    chart = chart_of(d)
+    assert chart is not None
+    slope = d["hardware"]["memory"][-1]["bandwidth_bytes_per_s"]
+    ridges = {op["ridge_flop_per_byte"] for op in d["ops"] if op["ridge_flop_per_byte"]}
+    assert {round(r.flop_per_s / slope, 6) for r in chart.roofs if r.main} == {round(r, 6) for r in ridges}
+
+
+def test_a_ceiling_without_a_published_peak_is_null() -> None:
+    conv = rooflens.analyze("resnet18", on="tpu-v4").to_dict()["ops"][0]
+    assert (conv["ceiling_flop_per_s"], conv["roofline_time_s"], conv["zone"]) == (None, None, None)
+
+
+def test_backward_belongs_to_the_module_that_caused_it() -> None:
+    d = rooflens.analyze("resnet18", mode="training").to_dict()
+    backward = [op for op in d["ops"] if op["pass"] == "backward"]
+    assert [op["id"] for op in backward if op["kind"] == "matmul"] == ["fc@backward", "fc@backward:2"]
+    assert {op["module"] for op in backward if op["kind"] in ("matmul", "sum")} == {"fc"}
+    conv = next(op for op in backward if op["kind"] == "conv_backward")
+    assert conv["module"] == "layer4.1.conv2"  # the last convolution goes first
+
+
+def test_the_documented_chip_file_is_a_good_one(tmp_path) -> None:
+    import re
+    from pathlib import Path
+
+    from rooflens.hardware.lint import lint
+
+    text = (Path(__file__).parent.parent / "docs/hardware.md").read_text()
+    block = re.search(r"## A chip file\n\n((?:    .*\n|\n)+)", text)
+    assert block is not None
+    file = tmp_path / "mychip.toml"
+    file.write_text("\n".join(line[4:] for line in block.group(1).splitlines()))
+    assert [f for f in lint((load_chip(str(file)),)) if f.severity == "error"] == []
+    totals = rooflens.analyze(NET, on=str(file), dtype="bf16").to_dict()["totals"]
+    assert totals["device_time_s"] is not None
+
+
+def test_an_analysis_has_a_short_repr() -> None:
+    assert len(repr(rooflens.analyze("resnet18", on="l4"))) < 200

@@ -732,3 +732,19 @@ def test_view_rows_have_view_kinds_and_the_rest_have_not() -> None:
 
     assert all(is_view_kind(row.kind) for row in ROWS.values() if row.how == "view")
     assert not any(is_view_kind(row.kind) for row in ROWS.values() if row.how == "kernel")
+
+
+def test_a_checkpoint_is_computed_again_in_backward() -> None:
+    """Four 64x64 linear layers on 8 rows: forward 4 products, backward 8, and the recomputation 4 more."""
+    from torch.utils.checkpoint import checkpoint
+
+    def run(module: Any, x: torch.Tensor) -> torch.Tensor:
+        return checkpoint(module.body, module.first(x), use_reentrant=False)  # type: ignore[no-any-return]
+
+    def build() -> nn.Module:
+        return Calls(run, first=nn.Linear(64, 64), body=nn.Sequential(*(nn.Linear(64, 64) for _ in range(4))))
+
+    graph = traced(on_meta(build), meta(8, 64), training=True)
+    macs = sum(row.macs for row in cost_sheet(graph).rows)
+    product = 8 * 64 * 64
+    assert macs == product * (5 + (1 + 4 * 2) + 4)  # forward; backward, none for the input; again

@@ -9,6 +9,7 @@ from rooflens.version import __version__
 _LAZY = {
     "analyze": "rooflens.api",
     "load_chip": "rooflens.hardware.load",
+    "prepare_torchvision": "rooflens.frontends.pytorch.compat",
     "Analysis": "rooflens.analysis",
     "Hardware": "rooflens.hardware.records",
     "Graph": "rooflens.graph.records",

@@ -11,12 +11,13 @@ from rooflens.errors import InputError, NotInThisVersion, needs_extra
 from rooflens.pipeline.run import Prediction
 from rooflens.report.document import analysis_document, with_gates
 from rooflens.report.sections.table import blocks_of
+from rooflens.units import show
 
 if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Analysis:
     """What `rooflens.analyze` returns. Advice and the document are made when they are first asked for."""
 
@@ -75,6 +76,12 @@ class Analysis:
         if path is not None:
             write_bytes(path, drawn)
         return drawn
+
+    def __repr__(self) -> str:
+        p = self.prediction
+        on = f" on {self.on}" if self.on else ""
+        time = f", device time at least {show(p.estimate.device_time_s, 's')}" if p.estimate else ""
+        return f"<Analysis of {p.graph.name}{on}: {len(p.graph.ops)} ops{time}>"
 
     def to_html(self) -> str:
         raise NotInThisVersion("to_html() is not in this version: use to_markdown(), plot() or to_json()")

@@ -1,10 +1,11 @@
 """The Python functions: a model, a chip and options in, an Analysis out. The command line calls the same ones."""
 
+import os
 from typing import Any
 
 from rooflens.analysis import Analysis
 from rooflens.collector import collector_paused
-from rooflens.errors import SyntaxFault
+from rooflens.errors import ModelError, SyntaxFault
 from rooflens.frontends.load import load_model
 from rooflens.frontends.request import Loaded, Request
 from rooflens.hardware.load import load_chip, split_chips
@@ -13,23 +14,30 @@ from rooflens.pipeline.run import predict
 from rooflens.pipeline.settings import Settings, make_settings
 
 
-def analyze(model: Any, inputs: Any = None, *, on: str | Hardware | None = None, **options: Any) -> Analysis:
+def analyze(
+    model: Any, inputs: Any = None, *, on: str | os.PathLike[str] | Hardware | None = None, **options: Any
+) -> Analysis:
     """Every layer's place on the roofline of one chip.
 
     `model` is MODEL text (`"resnet18"`, layer text, a file) or a torch module; `inputs` a tensor, a tuple or a dict for
     a module. `options` are the command line's flags with underscores: `batch=8, dtype="bf16", mode="training"`.
     """
     settings = make_settings(**options)
-    hardware = _one_chip(on) if isinstance(on, str) else on
-    loaded = load(model, inputs, settings)
-    return _analysis(loaded, hardware, on if isinstance(on, str) or on is None else on.id, settings)
+    hardware, named = _one_chip(on)
+    return _analysis(load(model, inputs, settings), hardware, named, settings)
 
 
-def _one_chip(on: str) -> Hardware:
-    chips = split_chips(on)
-    if len(chips) > 1:
-        raise SyntaxFault(f"on='{on}' names {len(chips)} chips: call analyze once for each")
-    return load_chip(chips[0])
+def _one_chip(on: Any) -> tuple[Hardware | None, str | None]:
+    """The chip, and how it was named."""
+    if on is None or isinstance(on, Hardware):
+        return on, on.id if on else None
+    texts = on if isinstance(on, list | tuple) else [on]
+    if not all(isinstance(t, str | os.PathLike) for t in texts):
+        raise SyntaxFault(f"on={on!r}: give a chip id, a path to a .toml, or a Hardware")
+    chips = [c for t in texts for c in split_chips(os.fspath(t))]
+    if len(chips) != 1:
+        raise SyntaxFault(f"on={on!r} names {len(chips)} chips: call analyze once for each")
+    return load_chip(chips[0]), chips[0]
 
 
 def analyze_one(model: str, on: str | None, settings: Settings) -> Analysis:
@@ -60,11 +68,15 @@ def load(model: Any, inputs: Any, settings: Settings) -> Loaded:
         dim=settings.dim,
     )
     with collector_paused():
-        return load_model(model, request) if isinstance(model, str) else _load_object(model, inputs, request)
+        if isinstance(model, str | os.PathLike):
+            return load_model(os.fspath(model), request)
+        return _load_object(model, inputs, request)
 
 
 def _load_object(model: Any, inputs: Any, request: Request) -> Loaded:
-    from rooflens.frontends.pytorch.load import given_inputs, load_module
-
     name = type(model).__name__
-    return load_module(model, given_inputs(inputs, request), request, name=name, source=f"python:{name}")
+    if not callable(model) or not hasattr(model, "named_parameters"):
+        raise ModelError(f"a model of type {name}: give MODEL text, a path, or a torch module")
+    from rooflens.frontends.pytorch.load import load_given
+
+    return load_given(model, inputs, request, name=name, source=f"python:{name}")

@@ -10,7 +10,7 @@ RooflensError
 │   ├── SyntaxFault         E_SYNTAX      layer text, quantity or option that does not parse
 │   ├── ConfigError         E_CONFIG      a TOML or JSON document with wrong content
 │   ├── HardwareError       E_HW          a chip description with wrong values
-│   ├── DtypeError          E_DTYPE       a dtype that the chip has no peak for
+│   ├── DtypeError          E_HW          a dtype that the chip has no peak for
 │   ├── GraphError          E_GRAPH       a graph that does not hold together
 │   ├── MissingExtra        E_EXTRA       an optional dependency is not installed
 │   └── NotInThisVersion    E_VERSION     a part that comes with a later release
@@ -68,7 +68,7 @@ class HardwareError(InputError):
 
 
 class DtypeError(InputError):
-    code = "E_DTYPE"
+    code = "E_HW"
 
 
 class GraphError(InputError):

@@ -26,6 +26,7 @@ class Advice:
     move: str  # right | up | roof
     action: str
     why: str
+    gain_of: str  # device_time_s | latency_s: what the gain comes off
     gain_s: float
     gain_share: float
 
@@ -50,12 +51,21 @@ def _advice(
 
 
 def _gain(
-    before: float | None, after: float | None, target: str, move: str, action: str, why: str, per: float = 1.0
+    before: float | None,
+    after: float | None,
+    target: str,
+    move: str,
+    action: str,
+    why: str,
+    per: float = 1.0,
+    of: str = "device_time_s",
 ) -> Iterator[Advice]:
     if before and after is not None:
         gain = before - after / per
         gain = 0.0 if abs(gain) < ROUNDING * before else gain
-        yield Advice(target=target, move=move, action=action, why=why, gain_s=gain, gain_share=gain / before)
+        yield Advice(
+            target=target, move=move, action=action, why=why, gain_of=of, gain_s=gain, gain_share=gain / before
+        )
 
 
 def _lower_precision(base: Prediction) -> Iterator[Advice]:
@@ -152,7 +162,9 @@ def _graph_launch(base: Prediction) -> Iterator[Advice]:
     changed = price(base.sheet, base.hardware, settings, base.dtype)
     why = "all kernels start at once (a CUDA graph on NVIDIA): gain in latency, the device works as before"
     after = changed.estimate.latency_s if changed.estimate else None
-    yield from _gain(base.estimate.latency_s, after, "run", "up", "launch through a recorded graph", why)
+    yield from _gain(
+        base.estimate.latency_s, after, "run", "up", "launch through a recorded graph", why, of="latency_s"
+    )
 
 
 def _roofs(base: Prediction) -> Iterator[Advice]:

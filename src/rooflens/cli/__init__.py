@@ -9,6 +9,10 @@ from rooflens.errors import RooflensError
 INTERRUPTED, TERMINATED = 130, 143
 
 
+class Terminated(BaseException):
+    """SIGTERM. Not SystemExit: code of the user that catches that must not swallow it."""
+
+
 def main() -> None:
     """Every failure a user can cause is one line on stderr and a status; nothing else is caught."""
     signal.signal(signal.SIGTERM, _terminated)
@@ -23,13 +27,15 @@ def main() -> None:
     except KeyboardInterrupt:
         _say("rooflens: interrupted")
         status = INTERRUPTED
+    except Terminated:
+        status = TERMINATED
     except BrokenPipeError:
         status = _closed_pipe()
     sys.exit(status)
 
 
 def _terminated(signum: int, frame: object) -> None:
-    sys.exit(TERMINATED)
+    raise Terminated
 
 
 def _say(line: str) -> None:

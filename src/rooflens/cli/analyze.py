@@ -1,5 +1,6 @@
 """`rooflens analyze`: every layer's place on the roofline, its time, and advice."""
 
+from dataclasses import replace
 from typing import Any
 
 import typer
@@ -108,4 +109,8 @@ def rendered(documents: list[dict[str, Any]], format: str) -> str:
 def plotted(documents: list[dict[str, Any]], path: str) -> None:
     from rooflens.report.sections.chart import chart_of
 
-    o.draw_charts(tuple(c for c in (chart_of(d) for d in documents) if c is not None), path)
+    drawn = [(d["settings"]["on"], chart_of(d)) for d in documents]
+    charts = [(chip, c) for chip, c in drawn if c is not None]
+    if len(charts) > 1:  # side by side only the chips tell the pictures apart
+        charts = [(chip, replace(c, title=str(chip))) for chip, c in charts]
+    o.draw_charts(tuple(c for _, c in charts), path)

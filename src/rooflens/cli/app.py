@@ -108,8 +108,9 @@ def _usage(error: Any) -> int:
     where = (
         f" (see 'rooflens {error.ctx.info_name} --help')" if getattr(error, "ctx", None) and error.ctx.parent else ""
     )
-    message = " ".join(str(error.format_message()).split())
-    if not message:  # no arguments: help was shown
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(error.ctx.get_help())
         return 0
+    message = " ".join(str(error.format_message()).split())
     typer.echo(f"rooflens: E_USAGE: {message.rstrip('.')}{where or ': see rooflens --help'}", err=True)
     return 2

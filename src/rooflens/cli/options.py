@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rooflens.errors import PartialResult, SyntaxFault
+from rooflens.errors import FileError, PartialResult, SyntaxFault
 from rooflens.report.blocks import Block, Roofline
 
 Model = Annotated[
@@ -99,7 +99,14 @@ def emit(text: str, output: str | None) -> None:
         write_text(output, text)
         return
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    try:
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter fails again at exit
+        raise FileError(f"standard output: cannot be written: {error.strerror}: send it elsewhere with -o") from None
 
 
 def status_of(documents: list[dict[str, Any]], strict: bool) -> int:

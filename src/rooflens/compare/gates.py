@@ -32,7 +32,7 @@ def judge(document: dict[str, Any], gate: str) -> GateResult:
     value = _field(document, path, gate)
     if value is None:
         return GateResult(gate=gate, value=None, passed=None)
-    return GateResult(gate=gate, value=value, passed=_compare(value, sign, wanted, gate))
+    return GateResult(gate=gate, value=value, passed=_compare(value, path, sign, wanted, gate))
 
 
 def _field(document: dict[str, Any], path: str, gate: str) -> Any:
@@ -47,11 +47,27 @@ def _field(document: dict[str, Any], path: str, gate: str) -> Any:
     return found
 
 
-def _compare(value: Any, sign: str, wanted: str, gate: str) -> bool:
+def _compare(value: Any, path: str, sign: str, wanted: str, gate: str) -> bool:
     if isinstance(value, bool):
         return _TESTS[sign](value, wanted.lower() == "true")
     if isinstance(value, str):
         if sign not in ("==", "!="):
             raise SyntaxFault(f"--gate '{gate}': '{value}' is text: compare it with == or !=")
         return _TESTS[sign](value, wanted.strip("'\""))
-    return _TESTS[sign](value, parse(wanted).value)
+    return _TESTS[sign](value, _wanted(path, wanted, gate))
+
+
+# By the ending of a field's name, the longer ones first.
+_DIMENSIONS = {
+    "_flop_per_s": "flop_per_s", "_bytes_per_s": "bytes_per_s", "_per_s": "number", "_s": "s", "bytes": "bytes",
+    "_j": "j", "flops": "flop",
+}  # fmt: skip
+
+
+def _wanted(path: str, wanted: str, gate: str) -> float:
+    """A field's name ends in its unit; a bare number is taken in it, another unit is a slip."""
+    found = parse(wanted)
+    dimension = next((d for end, d in _DIMENSIONS.items() if path.endswith(end)), "number")
+    if found.dimension not in ("number", dimension):
+        raise SyntaxFault(f"--gate '{gate}': {path} is not in {found.dimension}: give {dimension} or a bare number")
+    return found.value

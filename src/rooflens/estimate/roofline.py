@@ -82,11 +82,10 @@ def floor_time_s(flops: int, moved: int, peak: float | None, bandwidth: float | 
 
 
 def attainable_flop_per_s(intensity: float | None, peak: float | None, bandwidth: float | None) -> float | None:
-    """The height of the roof above an intensity."""
-    if intensity is None or bandwidth is None:
-        return peak
-    slope = intensity * bandwidth
-    return slope if peak is None else min(peak, slope)
+    """The height of the roof above an intensity; unknown where either line of it is."""
+    if peak is None or bandwidth is None:
+        return None
+    return peak if intensity is None else min(peak, intensity * bandwidth)
 
 
 def zone_of(intensity: float | None, ridge: float | None, flops: int) -> str | None:

@@ -78,7 +78,7 @@ def _zoo(model: str, request: Request) -> Loaded:
         raise NotInThisVersion(
             f"catalogue model '{model}' is not in this version: give a torch module, file.py:function or layer text"
         )
-    if Path(model).suffix or "/" in model:
+    if Path(model).suffix or "/" in model or Path(model).exists():
         _readable(model)
         raise FormatError(
             f"{model}: not a kind of model file that is known: use .pt2, .toml, .json, file.py:function or layer text"
@@ -90,6 +90,9 @@ def _zoo(model: str, request: Request) -> Loaded:
 
 
 def _function(model: str, request: Request) -> Loaded:
+    if model.endswith(".py"):
+        _readable(model)
+        raise ModelError(f"{model}: name the function in it that returns the model: {model}:FUNCTION")
     _readable(model.rpartition(":")[0])
     needs_torch()
     from rooflens.frontends.pytorch.load import load_function

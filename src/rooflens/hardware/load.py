@@ -66,6 +66,8 @@ def _load_base(base: str) -> Hardware:
         return load_file(Path(base))
     if base in catalog_ids():
         return _load_catalog(base)
+    if Path(base).is_dir():
+        raise FileError(f"{base}: is a folder, not a file: name the .toml inside it")
     raise HardwareError(
         f"'{base}' is no chip of the catalogue and no .toml file.{nearest(base, catalog_ids())} See 'rooflens hardware list'"
     )

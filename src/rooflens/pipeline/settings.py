@@ -20,7 +20,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "sparsity": ("none", "2:4"),
 }
 # Options that later parts bring; until then anything but the default is refused.
-_LATER = {"fusion": "none", "bn": "kept", "phase": None, "kv_dtype": None}
+_LATER = {"fusion": "none", "bn": "kept", "phase": None, "kv_dtype": None, "seq": None, "context": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,8 @@ def make_settings(**options: Any) -> Settings:
     for name in given:
         if name not in OPTION_NAMES:
             raise SyntaxFault(f"unknown option '{name}'.{nearest(name, OPTION_NAMES)}")
+    if isinstance(given.get("input"), list | tuple):
+        given["input"] = "x".join(str(n) for n in given["input"])
     given["gate"] = _listed(given.get("gate", ()))
     given["dim"] = _dims(given.get("dim", ()))
     for name, choices in CHOICES.items():
@@ -78,6 +80,8 @@ def make_settings(**options: Any) -> Settings:
     settings = Settings(**given)
     _check_numbers(settings)
     _check_later(settings)
+    if not settings.training and settings.optimizer not in (None, "none"):
+        raise SyntaxFault(f"--optimizer {settings.optimizer}: an optimizer steps in training: add --mode training")
     return settings
 
 

@@ -11,8 +11,10 @@ from rooflens.costs.reuse import reuse_of
 from rooflens.costs.sheet import BYTES_CONVENTION, FLOP_CONVENTION, OpCost
 from rooflens.estimate.roofline import GroupTime
 from rooflens.graph.records import Graph, Op, Tensor, graph_hash
+from rooflens.hardware.lint import lint
 from rooflens.hardware.records import Hardware, hardware_hash
 from rooflens.pipeline.run import Prediction
+from rooflens.units import show
 from rooflens.version import __version__
 
 SCHEMA = "rooflens.analysis/1"
@@ -191,6 +193,7 @@ def _op(
         "bytes": row.bytes,
         "intensity_flop_per_byte": None if row.opaque else _ratio(row.flops, row.bytes),
         "ceiling_flop_per_s": time.ceiling_flop_per_s if time else None,
+        "ceiling_dtype": time.dtype if time and not op.view else None,
         "ridge_flop_per_byte": time.ridge if time else None,
         "zone": time.zone if time else None,
         "bound": time.bound if time else None,
@@ -217,7 +220,8 @@ def _reuse(p: Prediction, op: Op, row: OpCost) -> dict[str, Any] | None:
 
 def _advice(a: Advice) -> dict[str, Any]:
     return {
-        "target": a.target, "move": a.move, "action": a.action, "why": a.why, "gain_s": a.gain_s, "gain_share": a.gain_share,
+        "target": a.target, "move": a.move, "action": a.action, "why": a.why, "gain_of": a.gain_of,
+        "gain_s": a.gain_s, "gain_share": a.gain_share,
     }  # fmt: skip
 
 
@@ -238,13 +242,34 @@ def _notes(p: Prediction) -> list[str]:
     if p.hardware is None or p.estimate is None:
         return []
     sentence = ridge_sentence(p)
-    notes = [*([sentence] if sentence else []), *_unknown_rates(p), *_fallbacks(p)]
+    warnings = [f"{f.key}: {f.message}" for f in lint((p.hardware,)) if f.severity == "warning"]
+    notes = [*_fits(p), *([sentence] if sentence else []), *warnings, *_unknown_rates(p), *_fallbacks(p), *_sparse(p)]
     if p.estimate.device_time_s is not None and p.estimate.latency_s is None:
         source = p.hardware.fact(f"launch.{p.settings.execution}")
         notes.append(
             f"latency is unknown: no launch cost for {p.hardware.id} ({source.source if source else 'none given'})"
         )
     return notes
+
+
+def _fits(p: Prediction) -> list[str]:
+    """The weights, and what any one kernel touches, must be in the off-chip memory at once."""
+    level = p.hardware.offchip if p.hardware else None
+    if p.hardware is None or level is None or level.capacity_bytes is None:
+        return []
+    heaviest = max((row.bytes for row in p.sheet.rows), default=0)
+    needed = max(heaviest, p.graph.param_bytes)
+    if needed <= level.capacity_bytes:
+        return []
+    have = show(level.capacity_bytes, "B")
+    return [f"does not fit: needs at least {show(needed, 'B')} at once, {p.hardware.id} has {have} of {level.level}"]
+
+
+def _sparse(p: Prediction) -> list[str]:
+    h = p.hardware
+    if h is None or p.settings.sparsity == "none" or any(f.key.endswith(".matrix_sparse") and f.value for f in h.facts):
+        return []
+    return [f"{h.id} has no sparse rate: 2:4 weights save bytes and no time of the matrix unit"]
 
 
 def _unknown_rates(p: Prediction) -> list[str]:

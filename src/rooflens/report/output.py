@@ -14,13 +14,16 @@ def write_text(path: str, text: str) -> None:
 
 
 def write_bytes(path: str, data: bytes) -> None:
-    target = Path(path)
+    target = Path(path).resolve()  # a link stays a link, and what it points to is replaced
     if target.is_dir():
         raise FileError(f"{path}: is a folder: name a file in it")
     if not target.parent.is_dir():
         raise FileError(f"{path}: folder {target.parent} does not exist: make it first")
     try:
-        _replace(target, data)
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)  # a pipe or a device is written to, never replaced
+        else:
+            _replace(target, data)
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror or error}: nothing was changed") from None
 
@@ -32,7 +35,7 @@ def _replace(target: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
+        Path(name).chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
         Path(name).replace(target)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -198,9 +198,12 @@ class _Interpreter(fx.Interpreter):
         except RooflensError:
             raise
         except Exception as error:
-            raise ShapeError(
-                f"node '{n.name}' of layer '{path}' rejects its input: {type(error).__name__}: {error}"
-            ) from error
+            raise ShapeError(f"node '{n.name}' of layer '{path}' rejects its input: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    """fx appends the traceback of the exported code, which is not the user's."""
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def _module_of(node: fx.Node) -> tuple[str, str]:

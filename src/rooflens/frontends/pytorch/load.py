@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from rooflens.errors import ModelError, RooflensError, nearest
+from rooflens.errors import ModelError, RooflensError, ShapeError, nearest
 from rooflens.frontends.pytorch.compat import prepare_torchvision
 from rooflens.frontends.pytorch.trace import own_dtype, trace_module
 from rooflens.frontends.pytorch.tracker import TORCH_DTYPES
@@ -38,15 +38,30 @@ def load_zoo_model(model: str, request: Request) -> Loaded:
 
 def load_function(model: str, request: Request) -> Loaded:
     """Runs the user's own function; it returns a module, or a module and its inputs."""
-    found = module_of(model, request)
-    return load_module(found.module, found.inputs, request, name=found.name, source=model)
+    path, _, name = model.rpartition(":")
+    module, inputs = _built(model, path, name)
+    return load_given(module, inputs, request, name=name, source=model)
+
+
+def load_given(module: nn.Module, inputs: Any, request: Request, *, name: str, source: str) -> Loaded:
+    """An input that had to be invented is said to be so, in the report and where the model rejects it."""
+    args, kwargs = given_inputs(inputs, request)
+    if inputs is not None or request.input is not None:
+        return load_module(module, (args, kwargs), request, name=name, source=source)
+    invented = "no input was given, so an image of " + "x".join(str(n) for n in args[0].shape) + " was taken"
+    try:
+        loaded = load_module(module, (args, kwargs), request, name=name, source=source)
+    except (ShapeError, ModelError) as error:
+        raise type(error)(f"{error} ({invented})") from None
+    return replace(loaded, graph=replace(loaded.graph, assumptions=(*loaded.graph.assumptions, invented)))
 
 
 def module_of(model: str, request: Request) -> Found:
     """The module behind a zoo name or `file.py:function`."""
     path, _, name = model.rpartition(":")
     if path.endswith(".py"):
-        return _built(model, path, name, request)
+        module, inputs = _built(model, path, name)
+        return Found(name=name, module=module, inputs=given_inputs(inputs, request))
     from rooflens.frontends.pytorch.zoo import load_zoo
 
     found = load_zoo(model)
@@ -55,14 +70,14 @@ def module_of(model: str, request: Request) -> Found:
     return Found(name=model, module=found.module, inputs=(args, {}), notes=found.notes)
 
 
-def _built(model: str, path: str, name: str, request: Request) -> Found:
+def _built(model: str, path: str, name: str) -> tuple[nn.Module, Any]:
     built = _call(_function(Path(path), name), model)
     module, inputs = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
     if not isinstance(module, nn.Module):
         raise ModelError(
             f"{model}: returned {type(module).__name__}, not a torch module: return a module, or a module and its inputs"
         )
-    return Found(name=name, module=module, inputs=given_inputs(inputs, request))
+    return module, inputs
 
 
 def load_module(
@@ -94,6 +109,7 @@ def _batch(graph: Graph) -> int | None:
 
 def given_inputs(inputs: Any, request: Request) -> Args:
     """A tensor, a tuple of positional or a dict of keyword inputs; without any, an image of the asked shape."""
+    inputs = tuple(inputs) if isinstance(inputs, list) else inputs
     if inputs is None:
         return (torch.empty(input_shape(request, IMAGE), device="meta"),), {}
     args = inputs if isinstance(inputs, tuple) else () if isinstance(inputs, dict) else (inputs,)
@@ -115,7 +131,7 @@ def _function(path: Path, name: str) -> Any:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(code)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ModelError(
             f"{path}: raised {type(error).__name__} when imported: {error}: run it by itself first"
         ) from error
@@ -132,5 +148,5 @@ def _call(function: Any, model: str) -> Any:
         return function()
     except RooflensError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ModelError(f"{model}: raised {type(error).__name__}: {error}: run it by itself first") from error

@@ -69,6 +69,7 @@ class Recorder(TorchDispatchMode):
         self.assumptions: dict[str, None] = {}
         self._modules = modules
         self._stack: list[tuple[str, bool, Any]] = [("", False, None)]
+        self._known_cause: int | None = None
         self._sequence: list[int] = []
         self._ops_by_sequence: list[int] = []
         self._on_meta: dict[int, torch.Tensor] = {}
@@ -120,7 +121,18 @@ class Recorder(TorchDispatchMode):
             return path, path
         return (f"{path}.{kind}" if path else kind), path
 
+    @contextmanager
+    def caused_by(self, place: int) -> Iterator[None]:
+        """Backward kernels that are derived from one forward op, which autograd's own numbering does not know."""
+        self._known_cause = place
+        try:
+            yield
+        finally:
+            self._known_cause = None
+
     def _cause(self) -> int | None:
+        if self._known_cause is not None:
+            return self._known_cause
         node = torch._C._current_autograd_node()
         if node is None or len(self._stack) > 1:
             return None

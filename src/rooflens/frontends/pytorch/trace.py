@@ -190,13 +190,13 @@ def _forward(
 
 
 def _rejected(recorder: Recorder, error: Exception) -> RooflensError:
-    where = recorder.module or "the model itself"
+    where = f"layer '{recorder.module}'" if recorder.module else "the model"
     text = f"{type(error).__name__}: {str(error) or 'no message'}"
     if "more than 1 value per channel" in text:
-        return ShapeError(f"layer '{where}' cannot train on one value per channel: use --batch 2 or more ({text})")
+        return ShapeError(f"{where} cannot train on one value per channel: use --batch 2 or more ({text})")
     if isinstance(error, RuntimeError | ValueError | IndexError | AssertionError) and _SHAPE_WORDS.search(text):
-        return ShapeError(f"layer '{where}' rejects its input: {text}: give a shape that fits with --input")
-    return ModelError(f"layer '{where}' raised {text}: run the model by itself with these inputs first")
+        return ShapeError(f"{where} rejects its input: {text}: check its sizes, or give another shape with --input")
+    return ModelError(f"{where} raised {text}: run the model by itself with these inputs first")
 
 
 def _outputs(value: Any) -> Iterator[torch.Tensor]:

@@ -35,7 +35,8 @@ class _Whole(torch.autograd.Function):
         many = outs if isinstance(outs, tuple) else (outs,)
         tids = tuple(recorder.tracker.fresh(t) for t in many)
         ctx.place = recorder.record(kind, ins, tids, attrs)
-        ctx.recorder, ctx.inputs = recorder, tensors
+        ctx.recorder = recorder
+        ctx.save_for_backward(*tensors)  # not kept aside: reading them back is what makes a checkpoint recompute
         return outs
 
     @staticmethod
@@ -43,9 +44,10 @@ class _Whole(torch.autograd.Function):
         recorder: Recorder = ctx.recorder
         op = recorder.builder.ops[ctx.place]
         given = next(g for g in gradients if g is not None)
-        inputs, ctx.inputs, ctx.recorder = ctx.inputs, None, None
+        inputs, ctx.recorder = ctx.saved_tensors, None
         needs = tuple(ctx.needs_input_grad[4:])
-        tids = derive(recorder.builder, recorder.record, op, recorder.tracker.id_of(given), needs)
+        with recorder.caused_by(ctx.place):
+            tids = derive(recorder.builder, recorder.record, op, recorder.tracker.id_of(given), needs)
         return (None, None, None, None, *_meta_for(recorder, tids, inputs))
 
 

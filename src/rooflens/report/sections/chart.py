@@ -50,18 +50,7 @@ def decades(roofs: tuple[Roof, ...], slopes: tuple[Slope, ...]) -> tuple[tuple[i
 
 
 def _under(document: dict[str, Any]) -> frozenset[tuple[str, str]]:
-    peaks = document["hardware"]["peak_flop_per_s"]
-    found = {(d, op["unit"]) for op in document["ops"] if op["flops"] for d in _priced(op, peaks)}
-    return frozenset(found)
-
-
-def _priced(op: dict[str, Any], peaks: dict[str, Any]) -> list[str]:
-    """The dtype whose rate the op was priced at: its own where the chip has one for that unit, else the one it fell to."""
-    own = peaks.get(op["dtype"], {}).get(op["unit"])
-    if own is not None:
-        return [op["dtype"]]
-    rate = op["ridge_flop_per_byte"]
-    return [d for d, units in peaks.items() if units[op["unit"]] is not None and rate is not None][:1]
+    return frozenset((op["ceiling_dtype"], op["unit"]) for op in document["ops"] if op["flops"])
 
 
 def _dots(document: dict[str, Any]) -> tuple[Dot, ...]:

@@ -96,13 +96,16 @@ def advice(document: dict[str, Any]) -> tuple[Block, ...]:
         Column(name="share", numeric=True), Column(name="why"),
     )  # fmt: skip
     cells = tuple(
-        (a["move"], a["action"], show(a["gain_s"], "s", 3), percent(a["gain_share"]), a["why"])
-        for a in rows[:ADVICE_SHOWN]
+        (a["move"], a["action"], show(a["gain_s"], "s", 3), _share_of(a), a["why"]) for a in rows[:ADVICE_SHOWN]
     )
     table = Table(
         columns=columns, rows=cells, elided=max(0, len(rows) - ADVICE_SHOWN), hint="all of them: --format json"
     )
     return Heading(text="What would move the dots, best first"), table
+
+
+def _share_of(a: dict[str, Any]) -> str:
+    return f"{percent(a['gain_share'])} of {'latency' if a['gain_of'] == 'latency_s' else 'work'}"
 
 
 def alone(document: dict[str, Any]) -> tuple[Block, ...]:
