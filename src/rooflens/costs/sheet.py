@@ -7,9 +7,9 @@ nothing. What caches or re-reads change is the mapping's business.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from rooflens.costs.traffic import Access, reads, writes
 from rooflens.costs.weights import STORED_WHOLE, WeightStore
-from rooflens.graph.records import BITS, FLOATS, STORED_ROLES, Coverage, Graph, Op, Tensor, region, stored_bytes
-from rooflens.ops.spec import OpSpec
+from rooflens.graph.records import FLOATS, STORED_ROLES, Coverage, Graph, Op, Tensor
 from rooflens.ops.table import OPS
 
 FLOP_CONVENTION = "flops = 2*macs + alu + special"
@@ -46,6 +46,14 @@ class CostSheet:
     graph: Graph
     rows: tuple[OpCost, ...]
     coverage: Coverage
+    weights: WeightStore = STORED_WHOLE
+
+    def traffic(self, place: int) -> tuple[list[Access], list[Access]]:
+        """What the op at `place` reads and writes, region by region: the sums of its row."""
+        op, tensors = self.graph.ops[place], self.graph.tensors
+        ins, outs = [tensors[i] for i in op.inputs], [tensors[o] for o in op.outputs]
+        spec = OPS.get(op.kind)
+        return reads(spec, ins, outs, self.weights), writes(spec, ins, outs)
 
 
 def flop(macs: int, alu: int, special: int) -> int:
@@ -57,7 +65,7 @@ def cost_sheet(graph: Graph, tf32: bool = False, weights: WeightStore = STORED_W
     """`tf32`: matrix work on fp32 tensors runs at the tf32 rate, as torch does when its switches allow it."""
     tensors = graph.tensors
     rows = tuple(_cost(op, tensors, tf32, weights) for op in graph.ops)
-    return CostSheet(graph=graph, rows=rows, coverage=_coverage(graph, rows))
+    return CostSheet(graph=graph, rows=rows, coverage=_coverage(graph, rows), weights=weights)
 
 
 _VIEW = OpCost(0, 0, 0, 0, 0, 0, "fp32", "vector")
@@ -68,50 +76,20 @@ def _cost(op: Op, tensors: tuple[Tensor, ...], tf32: bool, weights: WeightStore)
         return _VIEW
     ins, outs = [tensors[i] for i in op.inputs], [tensors[o] for o in op.outputs]
     spec = OPS.get(op.kind)
-    read, params, written = _bytes(spec, ins, outs)
+    read = params = 0
+    for access in reads(spec, ins, outs, weights):
+        if access.stored:
+            params += access.bytes
+        else:
+            read += access.bytes
+    written = sum(access.bytes for access in writes(spec, ins, outs))
     dtype = compute_dtype(ins, outs)
     if spec is None:
         return OpCost(0, 0, 0, read, written, params, dtype, "vector", True)
     if tf32 and dtype == "fp32" and spec.unit == "matrix":
         dtype = "tf32"
-    if weights is not STORED_WHOLE and spec.unit == "matrix":
-        params = _compressed(ins, weights)
     macs, alu, special = spec.work(op, ins, outs)
     return OpCost(macs, alu, special, read, written, params, dtype, spec.unit)
-
-
-def _bytes(spec: OpSpec | None, ins: list[Tensor], outs: list[Tensor]) -> tuple[int, int, int]:
-    """Input, parameter and output bytes of one op, each distinct region once."""
-    gathered = spec is not None and spec.gathers
-    limit = outs[0].elements if gathered and outs else None
-    seen: set[tuple[int, int, int]] = set()
-    read = params = 0
-    for place, t in enumerate(ins):
-        where = region(t)
-        if where in seen:
-            continue
-        seen.add(where)
-        elements = t.elements if limit is None or place else min(t.elements, limit)
-        size = (elements * BITS[t.dtype] + 7) >> 3
-        if t.role in STORED_ROLES:
-            params += size
-        else:
-            read += size
-    return read, params, _written(spec, ins, outs)
-
-
-def _compressed(ins: list[Tensor], weights: WeightStore) -> int:
-    """Weight matrices as they are stored; biases are left whole."""
-    distinct = {region(t): t for t in ins if t.role in STORED_ROLES}
-    return sum(weights.bytes(t) if len(t.shape) > 1 else t.bytes for t in distinct.values())
-
-
-def _written(spec: OpSpec | None, ins: list[Tensor], outs: list[Tensor]) -> int:
-    if spec is not None and spec.scatters and ins and outs:
-        return stored_bytes(min(outs[0].elements, ins[0].elements), outs[0].dtype)
-    if len(outs) == 1:
-        return (outs[0].elements * BITS[outs[0].dtype] + 7) >> 3
-    return sum(t.bytes for t in {region(t): t for t in outs}.values())
 
 
 def compute_dtype(ins: list[Tensor], outs: list[Tensor]) -> str:

@@ -120,7 +120,8 @@ def _scan_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
 def _row(
     kind: str, formula: str, work: WorkRule, example: Example, role: str = "matmul", backward: tuple[Grad, ...] = ()
 ) -> OpSpec:
-    family, unit = {"matmul": ("matrix", "matrix"), "scan": ("scan", "vector")}.get(role, (role, "matrix"))
+    family = "matrix" if role in ("matmul", "gradient") else role
+    unit = "vector" if role == "scan" else "matrix"
     return OpSpec(
         kind=kind, family=family, unit=unit, role=role, formula=formula, work=work, example=example, backward=backward
     )
@@ -135,7 +136,8 @@ ROWS = (
     _row("conv_backward", "macs of the forward for each of input and weight gradient, + 1 alu per gradient for the bias",
          _conv_backward,
          Example(inputs=((1, 4, 8, 8), (1, 3, 8, 8)), params=((4, 3, 3, 3),), outputs=((1, 3, 8, 8), (4, 3, 3, 3)),
-                 attrs=(("mask", (1, 1, 0)),), macs=13824, flops=27648, bytes=4 * (256 + 192 + 108 + 192 + 108))),
+                 attrs=(("mask", (1, 1, 0)),), macs=13824, flops=27648, bytes=4 * (256 + 192 + 108 + 192 + 108)),
+         role="gradient"),
     _row("linear", "out x in macs per row, + 1 alu per output with bias", _linear,
          Example(inputs=((2, 5),), params=((3, 5), (3,)), outputs=((2, 3),), macs=30, flops=66, bytes=4 * (10 + 18 + 6)),
          backward=(grad("matmul", "g i1", "d0"), grad("matmul", "gT i0", "d1"), grad("sum", "g", "d2"))),

@@ -8,10 +8,10 @@ from rooflens.ops.spec import Example, Grad, OpSpec, Work, WorkRule, grad, nothi
 _X = (2, 3, 4)
 
 
-def _move(kind: str, alu: int = 0, reads: int = 1, backward: tuple[Grad, ...] = ()) -> OpSpec:
+def _move(kind: str, alu: int = 0, reads: int = 1, backward: tuple[Grad, ...] = (), role: str = "index") -> OpSpec:
     work: WorkRule = per_output(alu) if alu else nothing
     return OpSpec(
-        kind=kind, family="move", unit="vector", role="move", formula=spelled(alu, 0, "output element"), work=work,
+        kind=kind, family="move", unit="vector", role=role, formula=spelled(alu, 0, "output element"), work=work,
         backward=backward,
         example=Example(inputs=(_X,) * reads, outputs=(_X,), flops=24 * alu, bytes=96 * (reads + 1)),
     )  # fmt: skip
@@ -20,7 +20,7 @@ def _move(kind: str, alu: int = 0, reads: int = 1, backward: tuple[Grad, ...] = 
 def _lookup(kind: str, backward: tuple[Grad, ...] = ()) -> OpSpec:
     """Reads only the rows that it returns: 2 of 10 rows of 4, by 2 indices."""
     return OpSpec(
-        kind=kind, family="move", unit="vector", role="move", formula="0", work=nothing, gathers=True,
+        kind=kind, family="move", unit="vector", role="lookup", formula="0", work=nothing, gathers=True,
         backward=backward,
         example=Example(inputs=((10, 4), (2,)), outputs=((2, 4),), bytes=4 * (8 + 2 + 8)),
     )  # fmt: skip
@@ -29,7 +29,7 @@ def _lookup(kind: str, backward: tuple[Grad, ...] = ()) -> OpSpec:
 def _store(kind: str, alu: int = 0) -> OpSpec:
     """Writes only what it is given: 2 rows of 4 into 10; the rest stays where it is."""
     return OpSpec(
-        kind=kind, family="move", unit="vector", role="move", formula=spelled(alu, 0, "stored element"),
+        kind=kind, family="move", unit="vector", role="index", formula=spelled(alu, 0, "stored element"),
         work=(lambda op, ins, outs: per_output(alu)(op, ins, ins[:1])) if alu else nothing, scatters=True,
         example=Example(inputs=((2, 4), (2,)), outputs=((10, 4),), flops=8 * alu, bytes=4 * (8 + 2 + 8)),
     )  # fmt: skip
@@ -54,38 +54,38 @@ def _update(kind: str, alu: int, special: int, tensors: int, written: int) -> Op
 
 VIEW_KINDS = ("view", "flatten", "transpose", "slice", "expand", "split", "dropout_eval", "identity")
 ROWS = (
-    _move("copy"),
-    _move("cast"),
-    _move("concat", reads=1, backward=(grad("identity", "g", "d*"),)),
-    _move("pad"),
+    _move("copy", role="move"),
+    _move("cast", role="move"),
+    _move("concat", backward=(grad("identity", "g", "d*"),), role="move"),
+    _move("pad", role="move"),
     # what was copied into the padding is added back
-    OpSpec(kind="pad_backward", family="move", unit="vector", role="move", formula="1 alu per gradient element",
+    OpSpec(kind="pad_backward", family="move", unit="vector", role="index", formula="1 alu per gradient element",
            work=per_input(1), example=Example(inputs=((4, 8),), outputs=((4, 6),), flops=32, bytes=4 * (32 + 24))),
-    _move("roll"),
-    _move("repeat"),
-    _move("resize_nearest"),
+    _move("roll", role="move"),
+    _move("repeat", role="move"),
+    _move("resize_nearest", role="lookup"),
     _move("resize_bilinear", alu=9),  # three blends of a + t (b - a)
     _move("resize_bicubic", alu=35),  # five blends of four taps: 4 products and 3 additions each
     _move("resize_backward", alu=9),
     _move("grid_sample", alu=13, reads=2),  # coordinates to pixels 4, three blends 9
     # coordinates 4, then per neighbour: scatter a product (2), and product and sum for each coordinate (4)
     _move("grid_sample_backward", alu=28, reads=3),
-    _move("one_hot"),
-    _move("tri"),
-    OpSpec(kind="fill", family="move", unit="vector", role="move", formula="0", work=nothing,
+    _move("one_hot", role="lookup"),
+    _move("tri", role="lookup"),
+    OpSpec(kind="fill", family="move", unit="vector", role="lookup", formula="0", work=nothing,
            example=Example(inputs=(), outputs=(_X,), bytes=96)),
-    OpSpec(kind="random", family="move", unit="vector", role="move", formula="0 (bits are not counted)", work=nothing,
+    OpSpec(kind="random", family="move", unit="vector", role="index", formula="0 (bits are not counted)", work=nothing,
            example=Example(inputs=(), outputs=(_X,), bytes=96)),
     _lookup("embedding", (grad("embedding_backward", "g i1", "d0"),)),
     _lookup("gather"),
     # 2 rows of 4 added into a copy of 10 rows
-    OpSpec(kind="scatter_reduce", family="move", unit="vector", role="move", formula="1 alu per added element",
+    OpSpec(kind="scatter_reduce", family="move", unit="vector", role="index", formula="1 alu per added element",
            work=lambda op, ins, outs: Work(0, prod(ins[-1].shape)),
            example=Example(inputs=((10, 4), (2,), (2, 4)), outputs=((10, 4),), flops=8, bytes=4 * (40 + 2 + 8 + 40))),
     _store("scatter"),
     _store("scatter_add", alu=1),
     # a gradient of 2 rows of 4, added into 10 rows
-    OpSpec(kind="embedding_backward", family="move", unit="vector", role="move", formula="1 alu per gradient element",
+    OpSpec(kind="embedding_backward", family="move", unit="vector", role="index", formula="1 alu per gradient element",
            work=per_input(1),
            example=Example(inputs=((2, 4), (2,)), outputs=((10, 4),), flops=8, bytes=4 * (8 + 2 + 40))),
     *(_view(kind) for kind in VIEW_KINDS),

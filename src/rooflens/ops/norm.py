@@ -9,7 +9,9 @@ from rooflens.ops.spec import Example, Grad, OpSpec, Shapes, Work, grad, spelled
 _X = (2, 3, 4)
 
 
-def _row(kind: str, alu: int, reads: Shapes, params: Shapes = (), backward: tuple[Grad, ...] = ()) -> OpSpec:
+def _row(
+    kind: str, alu: int, reads: Shapes, params: Shapes = (), backward: tuple[Grad, ...] = (), role: str = "norm"
+) -> OpSpec:
     elements = sum(prod(s) for s in (*reads, *params, _X))
 
     def work(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
@@ -20,7 +22,7 @@ def _row(kind: str, alu: int, reads: Shapes, params: Shapes = (), backward: tupl
         kind=kind,
         family="norm",
         unit="vector",
-        role="norm",
+        role=role,
         formula=spelled(alu, 0, "element"),
         work=work,
         backward=backward,
@@ -30,7 +32,7 @@ def _row(kind: str, alu: int, reads: Shapes, params: Shapes = (), backward: tupl
 
 _G2 = (_X, _X)
 ROWS = (
-    _row("batchnorm", 2, (_X,), ((3,),) * 4),
+    _row("batchnorm", 2, (_X,), ((3,),) * 4, role="affine"),
     _row("batchnorm_train", 8, (_X,), ((3,),) * 4,
          (grad("batchnorm_backward", "g i0 i1 y1 y2", "d0 d1 d2"),)),
     _row("layernorm", 8, (_X,), ((4,), (4,)), (grad("layernorm_backward", "g i0 i1 y1 y2", "d0 d1 d2"),)),

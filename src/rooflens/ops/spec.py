@@ -51,13 +51,32 @@ class OpSpec:
     kind: str
     family: str
     unit: str  # matrix | vector: the kind of unit whose roof is above it
-    role: str  # what fusion may do with it: matmul | pointwise | norm | reduction | pool | attention | move | view | update
+    role: str  # what fusion may do with it: see ROLES
     formula: str
     work: WorkRule
     example: Example
     backward: tuple[Grad, ...] = ()
     gathers: bool = False  # reads of input 0 are limited to what the output holds (a lookup, not a sweep)
     scatters: bool = False  # writes are limited to what input 0 holds (an indexed store)
+
+
+ROLES = {
+    "matmul": "a product whose kernel can go on with what is done to each of its outputs",
+    "gradient": "products that write several gradients: nothing joins them",
+    "attention": "one kernel of its own",
+    "recurrent": "one kernel of its own",
+    "scan": "one kernel of its own",
+    "affine": "a scale and a shift a channel: element by element",
+    "pointwise": "element by element",
+    "norm": "needs a whole row before it can write the first element",
+    "reduction": "a row becomes one element",
+    "move": "copies and joins, which a generated kernel does with its indices",
+    "lookup": "rows found by index, which a generated kernel can start from",
+    "index": "moves that a kernel of their own does",
+    "pool": "one kernel of its own",
+    "update": "an optimizer's update of one parameter",
+    "view": "moves nothing",
+}
 
 
 def grad(kind: str, reads: str, writes: str) -> Grad:
