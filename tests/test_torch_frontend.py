@@ -617,6 +617,42 @@ def test_the_module_is_left_as_it_was_found(training: bool) -> None:
     assert net(torch.zeros(2, 3, 3, 3)).shape == (2, 2)
 
 
+class Keeps(nn.Module):
+    """Whatever a forward pass may leave on its module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.seen: list[Any] = []
+        self.by_size: dict[int, Any] = {}
+        self.last: Any = None
+
+    def forward(self, x: Any) -> Any:
+        self.last = self.layer(x)
+        self.seen.append(x)
+        self.by_size[x.shape[0]] = x
+        self.register_buffer("table", x * 2, persistent=False)
+        self.layer.count = x.sum()
+        self.late = nn.ReLU()
+        self.scale = nn.Parameter(torch.ones(4, device=x.device))
+        return self.late(self.last + self.table) * self.scale
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("on", ["cpu", "meta"])
+def test_what_a_forward_pass_keeps_on_its_module_does_not_stay(training: bool, on: str) -> None:
+    with torch.device(on):
+        net = nn.Sequential(Keeps())
+    for _ in range(2):
+        traced(net, meta(2, 4), training=training)
+        keeps = net[0]
+        assert keeps.last is None and keeps.seen == [] and keeps.by_size == {}
+        assert not hasattr(keeps, "table") and not keeps._non_persistent_buffers_set
+        assert not hasattr(keeps.layer, "count")
+        assert [name for name, _ in net.named_modules()] == ["", "0", "0.layer"]
+        assert list(net.state_dict()) == ["0.layer.weight", "0.layer.bias"]
+
+
 def test_chance_is_the_same_every_time_and_the_dice_stay_where_they_were() -> None:
     """A model that skips layers by chance (LayerDrop): equal graphs, whatever the user's generators say."""
     net = Calls(lambda m, x: m.layer(x) if torch.rand([]) < 0.5 else x * 2, layer=nn.Linear(4, 4))

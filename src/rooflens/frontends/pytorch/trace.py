@@ -1,20 +1,18 @@
 """A module and its inputs in, a verified Graph out. No weights are kept and no memory is taken: parameters and inputs
 become meta tensors for the time of the recording, and the user's module is left as it was found."""
 
-import random
 import re
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.modules import module as nn_module
-from torch.nn.parameter import is_lazy
 
 from rooflens.errors import ModelError, RooflensError, ShapeError
 from rooflens.frontends.optimizer import record_step
+from rooflens.frontends.pytorch.lent import on_meta, seeded, stand_in, switched
 from rooflens.frontends.pytorch.recorder import Recorder
 from rooflens.frontends.pytorch.tracker import DTYPES
 from rooflens.frontends.pytorch.trees import like, tensors_in
@@ -40,7 +38,7 @@ def trace_module(
     """`dtype` None keeps the module's own types."""
     layout = torch.channels_last if channels_last else None
     made = Recorder({m: path for path, m in module.named_modules()}, autocast)
-    with _on_meta(module, dtype, layout), _switched(module, training), _seeded(), closing(made) as recorder:
+    with on_meta(module, dtype, layout), switched(module, training), seeded(), closing(made) as recorder:
         _register_state(recorder, module)
         args, kwargs = _inputs(recorder, args, kwargs, dtype, layout)
         outputs = _forward(recorder, module, args, kwargs, training)
@@ -64,73 +62,6 @@ def _build(recorder: Recorder, name: str, source: str, training: bool, outputs: 
     )
 
 
-@contextmanager
-def _on_meta(module: nn.Module, dtype: torch.dtype | None, layout: Any) -> Iterator[None]:
-    """Every parameter and buffer a meta stand-in, tied ones tied; put back on the way out."""
-    made: dict[int, Any] = {}
-    undo: list[tuple[dict[str, Any], str, Any]] = []
-    for m in module.modules():
-        for table in (m._parameters, m._buffers):
-            for key, t in table.items():
-                if t is None:
-                    continue
-                if id(t) not in made:
-                    made[id(t)] = _stand_in(t, dtype, layout)
-                if made[id(t)] is not t:
-                    undo.append((table, key, t))
-                    table[key] = made[id(t)]
-    try:
-        yield
-    finally:
-        for table, key, t in undo:
-            table[key] = t
-
-
-def _stand_in(t: Any, dtype: torch.dtype | None, layout: Any) -> Any:
-    wanted = dtype if dtype is not None and t.is_floating_point() else t.dtype
-    reshaped = layout is not None and t.dim() == 4
-    if t.is_meta and t.dtype == wanted and not reshaped:
-        return t
-    if is_lazy(t):
-        raise ModelError("the model has lazy parameters without a shape: run it once, or build it with its sizes")
-    if reshaped:
-        made = torch.empty(t.shape, dtype=wanted, device="meta", memory_format=layout)
-    else:
-        made = torch.empty_strided(t.shape, t.stride(), dtype=wanted, device="meta")
-    return nn.Parameter(made, requires_grad=t.requires_grad) if isinstance(t, nn.Parameter) else made
-
-
-@contextmanager
-def _switched(module: nn.Module, training: bool) -> Iterator[None]:
-    before = [(m, m.training) for m in module.modules()]
-    for m, _ in before:
-        m.training = training
-    try:
-        yield
-    finally:
-        for m, mode in before:
-            m.training = mode
-
-
-@contextmanager
-def _seeded() -> Iterator[None]:
-    """Models that skip layers or mask steps by chance do so the same way every time; the user's dice stay where they
-    were."""
-    numpy = sys.modules.get("numpy")
-    plain, array = random.getstate(), numpy.random.get_state() if numpy else None
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(0)
-        random.seed(0)
-        if numpy:
-            numpy.random.seed(0)
-        try:
-            yield
-        finally:
-            random.setstate(plain)
-            if numpy:
-                numpy.random.set_state(array)
-
-
 def _register_state(recorder: Recorder, module: nn.Module) -> None:
     for name, p in module.named_parameters():
         recorder.tracker.register(p, "param", name=name, trainable=p.requires_grad)
@@ -143,7 +74,7 @@ def _inputs(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     def change(value: Any, name: str) -> Any:
         if isinstance(value, torch.Tensor):
-            made = _stand_in(value.detach(), dtype, layout)
+            made = stand_in(value.detach(), dtype, layout)
             made = (
                 made
                 if made is not value
