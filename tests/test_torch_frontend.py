@@ -745,6 +745,20 @@ def test_the_backward_of_a_linear_layer_is_twice_its_forward_less_the_input_grad
     assert sum(cost_of(graph, op).macs for op in ops(graph, "matmul", "backward")) == 2 * 70 + 105
 
 
+def test_the_gradients_of_attention_go_back_through_its_heads_without_a_copy() -> None:
+    """They have the layout of q, k and v, views of the projections: joining their heads again is a view."""
+
+    def forward(m: Any, x: Any) -> Any:
+        q, k, v = (part(x).view(2, 5, 2, 4).transpose(1, 2) for part in (m.q, m.k, m.v))
+        return scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(2, 5, 8)
+
+    parts = ("q", "k", "v")
+    graph = traced(on_meta(lambda: Calls(forward, **{n: nn.Linear(8, 8) for n in parts})), meta(2, 5, 8), training=True)
+    back = kernels(graph, "backward")
+    # per projection the gradients of weight and bias; x is an input and has none
+    assert sorted(back) == ["attention_backward", *["matmul"] * 3, *["sum"] * 3]
+
+
 # names
 
 

@@ -58,7 +58,7 @@ def _meta_for(recorder: Recorder, tids: tuple[int | None, ...], like: Any) -> li
     recorder.quiet += 1
     found = []
     for tid, t in zip(tids, like, strict=True):
-        out = None if tid is None else torch.empty(t.shape, dtype=t.dtype, device="meta")
+        out = None if tid is None else torch.empty_like(t, device="meta")  # laid out as its tensor, as kernels leave it
         if out is not None and tid is not None:
             recorder.tracker.adopt(out, tid)
         found.append(out)
