@@ -389,6 +389,23 @@ def test_recurrent_nets_are_one_op(case: str, training: bool, unbatched: bool) -
     assert graph.tensors[graph.outputs[0]].shape == (*x.shape[:-1], out * ways)
 
 
+def test_a_whole_call_in_training_brings_no_op_of_its_own() -> None:
+    """Nor does laying out its output; and one that fails, and is caught, does not stop the recording."""
+
+    def forward(m: Any, x: Any) -> Any:
+        try:
+            m.net(x[..., :2])
+        except RuntimeError:
+            x = m.act(x)
+        y = m.net(x)[0].unflatten(-1, (2, 4)).transpose(1, 2)
+        return scaled_dot_product_attention(y, y, y).mul_(2)
+
+    net = on_meta(lambda: Calls(forward, net=nn.LSTM(3, 8, batch_first=True), act=nn.ReLU()))
+    graph = traced(net, meta(2, 5, 3), training=True)
+    kinds = [op.kind for op in graph.ops if op.pass_ == "forward" and op.kind != "fill"]  # the first states are zeros
+    assert kinds == ["slice", "relu", "lstm", "view", "transpose", "attention", "mul"]
+
+
 @pytest.mark.parametrize("training", [False, True])
 def test_a_packed_sequence_runs_its_true_steps(training: bool) -> None:
     def forward(m: Any, x: Any) -> Any:

@@ -5,7 +5,7 @@ training autograd takes composites apart first; `whole.py` meets the few that mu
 """
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -155,6 +155,14 @@ class Recorder(TorchDispatchMode):
             self._sequence.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
             self._ops_by_sequence.append(place)
         return place
+
+    def quietly(self, make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Tensors of ours, made the way torch makes them: no ops of the model."""
+        self.quiet += 1
+        try:
+            return make(*args, **kwargs)
+        finally:
+            self.quiet -= 1
 
     def assume(self, what: str) -> None:
         self.assumptions[f"{what} (in {self.module or 'the model'})"] = None

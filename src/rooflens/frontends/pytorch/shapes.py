@@ -153,12 +153,10 @@ def recurrent(x: torch.Tensor, *args: Any) -> tuple[torch.Tensor, ...] | None:
     if x.shape[-1] != weights[0].shape[-1] or x.dtype != weights[0].dtype:
         return None
     ways = 2 if args[7 if packed else 6] else 1
-    batch_first = not packed and args[7]
-    rows = (x.shape[1], x.shape[0]) if batch_first else x.shape[:-1]
-    out = _empty((*rows, states[0].shape[-1] * ways), dtype=x.dtype, device=_META)
-    return out.transpose(0, 1) if batch_first else out, *(
-        torch.empty_like(s, memory_format=torch.contiguous_format) for s in states
-    )
+    rows = x.shape[:-1]
+    order = (1, 0, 2) if not packed and x.dim() == 3 and args[7] else tuple(range(x.dim()))  # torch runs step by step
+    out = torch.empty_permuted((*rows, states[0].shape[-1] * ways), order, dtype=x.dtype, device=_META)
+    return out, *(torch.empty_like(s, memory_format=torch.contiguous_format) for s in states)
 
 
 def attention(
@@ -176,7 +174,8 @@ def attention(
         return None
     if q.dim() != 4:
         return _new(q, (*batch, q.shape[-2], v.shape[-1]))
-    return _new(q, (batch[0], q.shape[-2], batch[1], v.shape[-1])).transpose(1, 2)
+    shape = (*batch, q.shape[-2], v.shape[-1])
+    return torch.empty_permuted(shape, (0, 2, 1, 3), dtype=q.dtype, device=_META)
 
 
 def _attended(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, grouped: bool) -> Shape | None:

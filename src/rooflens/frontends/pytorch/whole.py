@@ -20,17 +20,17 @@ from rooflens.frontends.pytorch.recorder import Recorder
 from rooflens.graph.records import Attr
 
 aten = torch.ops.aten
+Made = Callable[[], Any]
 
 
 class _Whole(torch.autograd.Function):
-    """One op with derived backward. `make` builds the outputs; tensors come last, so that autograd sees them."""
+    """One op with derived backward. `made` holds its outputs, which are no arguments, so that autograd takes them for
+    new; tensors come last, so that autograd sees them."""
 
     @staticmethod
-    def forward(ctx: Any, recorder: Recorder, kind: str, attrs: Any, make: Callable[[], Any], *tensors: Any) -> Any:
+    def forward(ctx: Any, recorder: Recorder, kind: str, attrs: Any, made: Made, *tensors: Any) -> Any:
         ctx.set_materialize_grads(False)  # a zero gradient that nobody asked for would be a kernel that nobody runs
-        recorder.quiet += 1
-        outs = make()
-        recorder.quiet -= 1
+        outs = made()
         ins = tuple(recorder.tracker.id_of(t) for t in tensors)
         many = outs if isinstance(outs, tuple) else (outs,)
         tids = tuple(recorder.tracker.fresh(t) for t in many)
@@ -51,52 +51,66 @@ class _Whole(torch.autograd.Function):
         return (None, None, None, None, *_meta_for(recorder, tids, inputs))
 
 
-_whole: Callable[..., Any] = _Whole.apply
+def _whole(recorder: Recorder, kind: str, attrs: Any, outs: Any, *tensors: Any) -> Any:
+    return _Whole.apply(recorder, kind, attrs, lambda: outs, *tensors)
 
 
 def _meta_for(recorder: Recorder, tids: tuple[int | None, ...], like: Any) -> list[Any]:
-    recorder.quiet += 1
     found = []
     for tid, t in zip(tids, like, strict=True):
-        out = None if tid is None else torch.empty_like(t, device="meta")  # laid out as its tensor, as kernels leave it
+        out = None if tid is None else recorder.quietly(_gradient_of, t)
         if out is not None and tid is not None:
             recorder.tracker.adopt(out, tid)
         found.append(out)
-    recorder.quiet -= 1
     return found
 
 
+def _gradient_of(t: torch.Tensor) -> torch.Tensor:
+    """Laid out as the tensor, as kernels leave it."""
+    return torch.empty_like(t, device="meta")
+
+
 def _linear(recorder: Recorder, x: Any, w: Any, b: Any = None) -> Any:
-    if shapes.linear(x, w, b) is None:
+    out = recorder.quietly(shapes.linear, x, w, b)
+    if out is None:
         return aten.linear.default.decompose(x, w, b)
     tensors = (x, w) if b is None else (x, w, b)
-    return _whole(recorder, "linear", (), lambda: shapes.linear(x, w, b), *tensors)
+    return _whole(recorder, "linear", (), out, *tensors)
 
 
 def _attention(
     recorder: Recorder, q: Any, k: Any, v: Any, mask: Any = None, p: float = 0.0, causal: bool = False, **kwargs: Any
 ) -> Any:
-    if shapes.attention(q, k, v, mask, **kwargs) is None:
+    out = recorder.quietly(shapes.attention, q, k, v, mask, **kwargs)
+    if out is None:
         return aten.scaled_dot_product_attention.default.decompose(q, k, v, mask, p, causal, **kwargs)
     attrs: tuple[tuple[str, Attr], ...] = (("causal", causal),)
     tensors = (q, k, v) if mask is None else (q, k, v, mask)
-    return _whole(recorder, "attention", attrs, lambda: shapes.attention(q, k, v, mask, **kwargs), *tensors)
+    return _whole(recorder, "attention", attrs, out, *tensors)
 
 
 def _dropout(recorder: Recorder, x: Any, p: float, train: bool) -> Any:
     if not train or p == 0 or not x.is_floating_point():
         recorder.pass_through(x)
         return x
-    make = lambda: (torch.empty_like(x), torch.empty_like(x, dtype=torch.bool))  # noqa: E731
-    return _whole(recorder, "dropout", (), make, x)[0]
+    out, mask = recorder.quietly(_dropped, x)
+    return _whole(recorder, "dropout", (), (out, mask), x)[0]
+
+
+def _dropped(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)
 
 
 def _rms_norm(recorder: Recorder, x: Any, shape: Any, w: Any = None, eps: Any = None) -> Any:
     if not shapes.normalised(x, shape, (w,)):
         return aten.rms_norm.default.decompose(x, shape, w, eps)
-    stats = (*x.shape[: x.dim() - len(shape)], *(1,) * len(shape))
-    make = lambda: (torch.empty_like(x), torch.empty(stats, dtype=torch.float32, device="meta"))  # noqa: E731
-    return _whole(recorder, "rmsnorm", (), make, *((x,) if w is None else (x, w)))[0]
+    outs = recorder.quietly(_scaled, x, len(shape))
+    return _whole(recorder, "rmsnorm", (), outs, *((x,) if w is None else (x, w)))[0]
+
+
+def _scaled(x: torch.Tensor, axes: int) -> tuple[torch.Tensor, torch.Tensor]:
+    stats = (*x.shape[: x.dim() - axes], *(1,) * axes)
+    return torch.empty_like(x), torch.empty(stats, dtype=torch.float32, device="meta")
 
 
 def _recurrent(kind: str) -> Callable[..., Any]:
@@ -106,10 +120,11 @@ def _recurrent(kind: str) -> Callable[..., Any]:
         packed = isinstance(args[2], list | tuple)
         states, weights = args[1:3] if packed else args[:2]
         states = tuple(states) if isinstance(states, list | tuple) else (states,)
-        if shapes.recurrent(x, *args) is None:
+        outs = recorder.quietly(shapes.recurrent, x, *args)
+        if outs is None:
             raise RuntimeError(f"input of size {x.shape[-1]} does not match weights of size {weights[0].shape[-1]}")
         attrs: tuple[tuple[str, Attr], ...] = (("weights", (1, len(weights))),)
-        return _whole(recorder, kind, attrs, lambda: shapes.recurrent(x, *args), x, *weights, *states)
+        return _whole(recorder, kind, attrs, outs, x, *weights, *states)
 
     return call
 
