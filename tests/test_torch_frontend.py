@@ -776,6 +776,23 @@ def test_the_gradients_of_attention_go_back_through_its_heads_without_a_copy() -
     assert sorted(back) == ["attention_backward", *["matmul"] * 3, *["sum"] * 3]
 
 
+def test_gradients_that_add_up_belong_to_the_layer_that_made_the_last_of_them() -> None:
+    net = on_meta(lambda: Calls(lambda m, x: m.layer(m.layer(x)), layer=nn.Linear(4, 4)))
+    graph = traced(net, meta(2, 4), training=True)
+    assert [op.module for op in ops(graph, "add", "backward")] == ["layer", "layer"]  # of its weight, and of its bias
+
+
+def test_a_residual_is_added_by_the_layer_whose_gradient_comes_last() -> None:
+    """x + b(relu(a(x))): the gradient of x is that of the sum and that of `a`."""
+    net = on_meta(lambda: Calls(
+        lambda m, x: (y := m.first(x)) + m.b(m.act(m.a(y))),
+        first=nn.Linear(4, 4), a=nn.Linear(4, 4), act=nn.ReLU(), b=nn.Linear(4, 4)))  # fmt: skip
+    graph = traced(net, meta(2, 4), training=True)
+    assert [op.module for op in ops(graph, "add", "backward")] == ["a"]
+    assert [op.module for op in ops(graph, "relu_backward", "backward")] == ["act"]
+    assert all(op.module for op in graph.ops if op.pass_ == "backward")
+
+
 # names
 
 

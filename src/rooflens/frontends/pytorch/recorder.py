@@ -152,9 +152,13 @@ class Recorder(TorchDispatchMode):
         label, module = self._place(kind)
         place = self.builder.op(kind, ins, outs, label=label, module=module, pass_=self.pass_, attrs=attrs, view=view)
         if self.pass_ == "forward" and torch.is_grad_enabled():
-            self._sequence.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
-            self._ops_by_sequence.append(place)
+            self.note_node(place)
         return place
+
+    def note_node(self, place: int) -> None:
+        """Autograd has just made a node for the op at `place`: kernels of that node are caused by it."""
+        self._sequence.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+        self._ops_by_sequence.append(place)
 
     def quietly(self, make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Tensors of ours, made the way torch makes them: no ops of the model."""

@@ -35,6 +35,8 @@ class _Whole(torch.autograd.Function):
         many = outs if isinstance(outs, tuple) else (outs,)
         tids = tuple(recorder.tracker.fresh(t) for t in many)
         ctx.place = recorder.record(kind, ins, tids, attrs)
+        if recorder.pass_ == "forward":  # gradients are off in here, yet this call has a node
+            recorder.note_node(ctx.place)
         ctx.recorder = recorder
         ctx.save_for_backward(*tensors)  # not kept aside: reading them back is what makes a checkpoint recompute
         return outs
@@ -51,8 +53,11 @@ class _Whole(torch.autograd.Function):
         return (None, None, None, None, *_meta_for(recorder, tids, inputs))
 
 
+_apply: Callable[..., Any] = _Whole.apply
+
+
 def _whole(recorder: Recorder, kind: str, attrs: Any, outs: Any, *tensors: Any) -> Any:
-    return _Whole.apply(recorder, kind, attrs, lambda: outs, *tensors)
+    return _apply(recorder, kind, attrs, lambda: outs, *tensors)
 
 
 def _meta_for(recorder: Recorder, tids: tuple[int | None, ...], like: Any) -> list[Any]:
