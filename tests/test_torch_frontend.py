@@ -122,6 +122,17 @@ def test_a_failing_call_that_the_model_catches_does_not_shift_the_paths_behind_i
     assert [op.id for op in traced(net, meta(2, 4)).ops] == ["right", "last"]
 
 
+def test_a_tensor_given_twice_is_one_input() -> None:
+    """Self attention projects query, key and value in one product where the three are the same tensor."""
+    x = meta(2, 5, 8)
+    net = on_meta(lambda: nn.MultiheadAttention(8, 2, batch_first=True))
+    same, different = traced(net, x, x, x), traced(net, x, meta(2, 5, 8), meta(2, 5, 8))
+    assert (len(same.inputs), len(different.inputs)) == (1, 3)
+    assert (len(ops(same, "linear")), len(ops(different, "linear"))) == (1 + 1, 3 + 1)  # and the output's
+    pair = traced(Calls(lambda m, x, more: x + more["also"] + more["other"]), x, {"also": x, "other": meta(2, 5, 8)})
+    assert len(pair.inputs) == 2
+
+
 # in place, views, aliases
 
 

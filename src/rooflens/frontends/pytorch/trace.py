@@ -72,16 +72,14 @@ def _register_state(recorder: Recorder, module: nn.Module) -> None:
 def _inputs(
     recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any], dtype: torch.dtype | None, layout: Any
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    given: dict[int, torch.Tensor] = {}  # one tensor given twice, as query and key, is one input
+
     def change(value: Any, name: str) -> Any:
         if isinstance(value, torch.Tensor):
-            made = stand_in(value.detach(), dtype, layout)
-            made = (
-                made
-                if made is not value
-                else torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
-            )
-            recorder.tracker.register(made, "input", name=name)
-            return made
+            if id(value) not in given:
+                given[id(value)] = stand_in(value.detach(), dtype, layout)
+                recorder.tracker.register(given[id(value)], "input", name=name)
+            return given[id(value)]
         if isinstance(value, list | tuple):
             return like(value, [change(v, f"{name}.{i}") for i, v in enumerate(value)])
         if isinstance(value, dict):
