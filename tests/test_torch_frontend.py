@@ -573,6 +573,50 @@ def test_a_buffer_that_the_model_makes_and_fills_step_by_step_depends_on_every_s
     assert all(reaches(graph, name, "act") for name in ("layer", "layer:2", "layer:3"))
 
 
+# the mode of the module
+
+
+class Frozen(nn.Module):
+    """A norm that keeps its statistics while the rest trains, the usual way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4)
+
+    def train(self, mode: bool = True) -> Any:
+        super().train(mode)
+        self.norm.eval()
+        return self
+
+    def forward(self, x: Any) -> Any:
+        return self.norm(self.conv(x))
+
+
+def test_a_norm_that_the_model_freezes_stays_frozen_in_training() -> None:
+    net = nn.Sequential(Frozen(), nn.BatchNorm2d(4))
+    net[0].norm.train()  # as found, and as left
+    graph = traced(net, meta(2, 3, 4, 4), training=True)
+    assert [op.kind for op in graph.ops if "norm" in op.kind and op.pass_ == "forward"] == [
+        "batchnorm",
+        "batchnorm_train",
+    ]
+    assert [m.training for m in net.modules()] == [True] * 5
+    assert {op.kind for op in traced(net, meta(2, 3, 4, 4)).ops} == {"conv", "batchnorm"}
+    assert [m.training for m in net.modules()] == [True] * 5
+
+
+def test_a_module_that_refuses_its_mode_says_so_and_is_left_as_it_was() -> None:
+    class Refuses(nn.Linear):
+        def train(self, mode: bool = True) -> Any:
+            super().train(mode)
+            raise NotImplementedError("only evaluation" if mode else "only training")
+
+    net = Refuses(4, 4)
+    with pytest.raises(ModelError, match=r"eval\(\) raised NotImplementedError: only training"):
+        traced(net, meta(2, 4))
+    assert net.training and net.weight.device.type == "cpu"
+
+
 # what goes wrong
 
 

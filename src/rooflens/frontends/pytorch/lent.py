@@ -19,25 +19,42 @@ _CONTAINERS = (dict, OrderedDict, list, set)
 
 
 @contextmanager
-def on_meta(module: nn.Module, dtype: torch.dtype | None, layout: Any) -> Iterator[None]:
+def lent(module: nn.Module, *, training: bool, dtype: torch.dtype | None, layout: Any) -> Iterator[None]:
+    with _as_found(module), _seeded():
+        _to_meta(module, dtype, layout)
+        _switch(module, training)
+        yield
+
+
+def _to_meta(module: nn.Module, dtype: torch.dtype | None, layout: Any) -> None:
     """Every parameter and buffer a meta stand-in, tied ones tied."""
     made: dict[int, Any] = {}
-    with _as_found(module):
-        for m in module.modules():
-            for table in (m._parameters, m._buffers):
-                for key, t in table.items():
-                    if t is None:
-                        continue
-                    if id(t) not in made:
-                        made[id(t)] = stand_in(t, dtype, layout)
-                    if made[id(t)] is not t:
-                        table[key] = made[id(t)]
-        yield
+    for m in module.modules():
+        for table in (m._parameters, m._buffers):
+            for key, t in table.items():
+                if t is None:
+                    continue
+                if id(t) not in made:
+                    made[id(t)] = stand_in(t, dtype, layout)
+                if made[id(t)] is not t:
+                    table[key] = made[id(t)]
+
+
+def _switch(module: nn.Module, training: bool) -> None:
+    """By the module's own method: it may keep a frozen norm in evaluation."""
+    try:
+        module.train() if training else module.eval()
+    except Exception as error:
+        mode = "train" if training else "eval"
+        raise ModelError(
+            f"the model's {mode}() raised {type(error).__name__}: {error}: call it by itself first"
+        ) from error
 
 
 @contextmanager
 def _as_found(module: nn.Module) -> Iterator[None]:
-    """A forward pass may keep what it computes: as an attribute, a buffer, an item of a list. Nobody wants it on meta."""
+    """A forward pass may keep what it computes: as an attribute, a buffer, an item of a list. Nobody wants it on meta.
+    The mode of each module is an attribute too."""
     before = [(m, dict(vars(m)), _contents(m)) for m in module.modules()]
     try:
         yield
@@ -77,19 +94,7 @@ def stand_in(t: Any, dtype: torch.dtype | None, layout: Any) -> Any:
 
 
 @contextmanager
-def switched(module: nn.Module, training: bool) -> Iterator[None]:
-    before = [(m, m.training) for m in module.modules()]
-    for m, _ in before:
-        m.training = training
-    try:
-        yield
-    finally:
-        for m, mode in before:
-            m.training = mode
-
-
-@contextmanager
-def seeded() -> Iterator[None]:
+def _seeded() -> Iterator[None]:
     """Models that skip layers or mask steps by chance do so the same way every time; the user's dice stay where they
     were."""
     numpy = sys.modules.get("numpy")

@@ -12,7 +12,7 @@ from torch.nn.modules import module as nn_module
 
 from rooflens.errors import ModelError, RooflensError, ShapeError
 from rooflens.frontends.optimizer import record_step
-from rooflens.frontends.pytorch.lent import on_meta, seeded, stand_in, switched
+from rooflens.frontends.pytorch.lent import lent, stand_in
 from rooflens.frontends.pytorch.recorder import Recorder
 from rooflens.frontends.pytorch.tracker import DTYPES
 from rooflens.frontends.pytorch.trees import like, tensors_in
@@ -38,7 +38,7 @@ def trace_module(
     """`dtype` None keeps the module's own types."""
     layout = torch.channels_last if channels_last else None
     made = Recorder({m: path for path, m in module.named_modules()}, autocast)
-    with on_meta(module, dtype, layout), switched(module, training), seeded(), closing(made) as recorder:
+    with lent(module, training=training, dtype=dtype, layout=layout), closing(made) as recorder:
         _register_state(recorder, module)
         args, kwargs = _inputs(recorder, args, kwargs, dtype, layout)
         outputs = _forward(recorder, module, args, kwargs, training)
