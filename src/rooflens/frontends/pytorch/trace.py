@@ -3,7 +3,7 @@ become meta tensors for the time of the recording, and the user's module is left
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import torch
@@ -93,14 +93,21 @@ def _inputs(
     )
 
 
+@contextmanager
+def _modules_met(recorder: Recorder, *, always_left: bool) -> Iterator[None]:
+    with ExitStack() as stack:
+        stack.callback(nn_module.register_module_forward_pre_hook(recorder.enter).remove)
+        left = nn_module.register_module_forward_hook(recorder.leave, always_call=always_left)
+        stack.callback(left.remove)
+        stack.enter_context(fused_multi_head(recorder))
+        yield
+
+
 def _forward(
     recorder: Recorder, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], training: bool
 ) -> list[torch.Tensor]:
     with ExitStack() as stack:
-        pre = nn_module.register_module_forward_pre_hook(recorder.enter)
-        stack.callback(pre.remove)
-        stack.callback(nn_module.register_module_forward_hook(recorder.leave).remove)
-        stack.enter_context(fused_multi_head(recorder))
+        stack.enter_context(_modules_met(recorder, always_left=False))  # where it raises is where it stands
         if recorder.autocast is not None:  # for models that ask; meta tensors are cast by the recorder
             stack.enter_context(torch.autocast("cpu", recorder.autocast, cache_enabled=False))
         if training:
@@ -152,7 +159,8 @@ def _backward(recorder: Recorder, module: nn.Module, outputs: list[torch.Tensor]
         recorder.tracker.register(seed, "gradient", name=f"grad_output{i}")
         seeds.append(seed)
     recorder.pass_ = "backward"
-    with whole_calls(recorder), recorder:
+    # a checkpoint calls its modules again, and stops by raising once it has all that it needs
+    with _modules_met(recorder, always_left=True), whole_calls(recorder), recorder:
         try:
             found = torch.autograd.grad(starts, parameters, seeds, allow_unused=True)
         except RooflensError:
