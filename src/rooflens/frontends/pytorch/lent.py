@@ -20,6 +20,7 @@ _CONTAINERS = (dict, OrderedDict, list, set)
 
 @contextmanager
 def lent(module: nn.Module, *, training: bool, dtype: torch.dtype | None, layout: Any) -> Iterator[None]:
+    check_shapes(module)
     with _as_found(module), _seeded():
         _to_meta(module, dtype, layout)
         _switch(module, training)
@@ -79,13 +80,20 @@ def _refill(container: Any, items: Any) -> None:
         container.update(items)
 
 
+def check_shapes(module: nn.Module) -> None:
+    """Whoever counts parameters, or copies their geometry, needs them to have one."""
+    lazy = [name for name, t in (*module.named_parameters(), *module.named_buffers()) if is_lazy(t)]
+    if lazy:
+        raise ModelError(
+            f"'{lazy[0]}' is a lazy parameter without a shape: run the model once, or build it with its sizes"
+        )
+
+
 def stand_in(t: Any, dtype: torch.dtype | None, layout: Any) -> Any:
     wanted = dtype if dtype is not None and t.is_floating_point() else t.dtype
     reshaped = layout is not None and t.dim() == 4
     if t.is_meta and t.dtype == wanted and not reshaped:
         return t
-    if is_lazy(t):
-        raise ModelError("the model has lazy parameters without a shape: run it once, or build it with its sizes")
     if reshaped:
         made = torch.empty(t.shape, dtype=wanted, device="meta", memory_format=layout)
     else:

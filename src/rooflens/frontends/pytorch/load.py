@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -112,8 +113,8 @@ def given_inputs(inputs: Any, request: Request) -> Args:
     inputs = tuple(inputs) if isinstance(inputs, list) else inputs
     if inputs is None:
         return (torch.empty(input_shape(request, IMAGE), device="meta"),), {}
-    args = inputs if isinstance(inputs, tuple) else () if isinstance(inputs, dict) else (inputs,)
-    kwargs = inputs if isinstance(inputs, dict) else {}
+    args = inputs if isinstance(inputs, tuple) else () if isinstance(inputs, Mapping) else (inputs,)
+    kwargs = dict(inputs) if isinstance(inputs, Mapping) else {}
     first = next((t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor)), None)
     if first is not None:
         check_batch(request, tuple(first.shape), "the given inputs")

@@ -2,8 +2,9 @@
 become meta tensors for the time of the recording, and the user's module is left as it was found."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import torch
@@ -12,10 +13,10 @@ from torch.nn.modules import module as nn_module
 
 from rooflens.errors import ModelError, RooflensError, ShapeError
 from rooflens.frontends.optimizer import record_step
-from rooflens.frontends.pytorch.lent import lent, stand_in
+from rooflens.frontends.pytorch.lent import check_shapes, lent, stand_in
 from rooflens.frontends.pytorch.recorder import Recorder
 from rooflens.frontends.pytorch.tracker import DTYPES
-from rooflens.frontends.pytorch.trees import like, tensors_in
+from rooflens.frontends.pytorch.trees import like
 from rooflens.frontends.pytorch.whole import fused_multi_head, plain_checkpoints, whole_calls
 from rooflens.graph.records import FLOATS, Graph
 
@@ -82,7 +83,7 @@ def _inputs(
             return given[id(value)]
         if isinstance(value, list | tuple):
             return like(value, [change(v, f"{name}.{i}") for i, v in enumerate(value)])
-        if isinstance(value, dict):
+        if isinstance(value, Mapping):
             return {k: change(v, str(k)) for k, v in value.items()}
         return value
 
@@ -136,15 +137,33 @@ def _rejected(recorder: Recorder, error: Exception) -> RooflensError:
 
 
 def _outputs(value: Any) -> Iterator[torch.Tensor]:
-    """Tensors of whatever a model returns: nested containers, and output objects with fields."""
-    if isinstance(value, torch.Tensor | list | tuple | dict):
-        loss = value.get("loss") if isinstance(value, dict) else None
-        yield from tensors_in(
-            loss if isinstance(loss, torch.Tensor) else dict(value) if isinstance(value, dict) else value
-        )
-    elif hasattr(value, "__dict__"):
-        for item in vars(value).values():
-            yield from _outputs(item) if not isinstance(item, nn.Module) else ()
+    """Tensors of whatever a model returns: nested containers, generators, and output objects with fields."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, Mapping) and isinstance(value.get("loss"), torch.Tensor):
+        yield value["loss"]
+    elif isinstance(value, list | tuple | Iterator | Mapping):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            if not _for_the_next_call(item):
+                yield from _outputs(item)
+    elif not isinstance(value, nn.Module | type):
+        for item in _fields(value):
+            yield from _outputs(item)
+
+
+def _for_the_next_call(item: Any) -> bool:
+    """An object among several outputs, such as a cache, is no output of this one."""
+    return (
+        hasattr(item, "__dict__")
+        and not isinstance(item, torch.Tensor | Mapping | list | tuple)
+        and not is_dataclass(item)
+    )
+
+
+def _fields(value: Any) -> Iterable[Any]:
+    if is_dataclass(value):
+        return [getattr(value, f.name) for f in fields(value)]
+    return getattr(value, "__dict__", {}).values()
 
 
 def _backward(recorder: Recorder, module: nn.Module, outputs: list[torch.Tensor]) -> list[tuple[int, int]]:
@@ -173,6 +192,7 @@ def _backward(recorder: Recorder, module: nn.Module, outputs: list[torch.Tensor]
 
 def own_dtype(module: nn.Module) -> str:
     """The type that most of the module's floating parameters have."""
+    check_shapes(module)
     counts: dict[str, int] = {}
     for p in module.parameters():
         name = DTYPES.get(p.dtype, "fp32")
