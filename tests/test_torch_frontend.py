@@ -169,6 +169,36 @@ def test_dropout_in_evaluation_is_a_view() -> None:
         assert reaches(graph, "0", "2")
 
 
+def test_a_result_that_is_written_into_a_given_tensor_is_that_tensor() -> None:
+    def forward(m: Any, x: Any, w: Any) -> Any:
+        out, both = x.new_empty(2, 3), x.new_empty(4, 3)
+        torch.mm(x, w, out=out)
+        torch.cat((out, out), out=both)
+        return m.act(both)
+
+    graph = traced(Calls(forward, act=nn.ReLU()), meta(2, 5), meta(5, 3))
+    assert kernels(graph) == ["matmul", "concat", "relu"]
+    assert feeds(graph) == {("matmul", "concat"), ("concat", "act")}
+    assert [cost_of(graph, op).output_bytes for op in graph.ops] == [2 * 3 * 4, 4 * 3 * 4, 4 * 3 * 4]
+
+
+WIDER = {
+    "mm": (lambda m, x, w: torch.mm(x, w, out_dtype=torch.float32), 0),
+    "addmm": (lambda m, x, w: torch.addmm(meta(3), x, w, out_dtype=torch.float32), 2 * 3),
+    "bmm": (lambda m, x, w: torch.bmm(x[None], w[None], out_dtype=torch.float32), 0),
+}
+
+
+@pytest.mark.parametrize("case", sorted(WIDER))
+def test_a_product_may_have_a_wider_type_than_its_operands(case: str) -> None:
+    forward, alu = WIDER[case]
+    half = torch.bfloat16
+    graph = traced(Calls(forward), meta(2, 5, dtype=half), meta(5, 3, dtype=half))
+    (product,) = [op for op in graph.ops if not op.view]
+    row = cost_of(graph, product)
+    assert (row.macs, row.alu, row.output_bytes) == (2 * 5 * 3, alu, 2 * 3 * 4)
+
+
 # attention is one op
 
 

@@ -38,7 +38,9 @@ class _Plan:
         apart = not schema.name.startswith("aten::") or f"{self.name}.{schema.overload_name}" in TAKEN_APART
         self.row: Row | None = None if apart else ROWS.get(self.name)
         self.factory = self.name in FACTORIES
-        self.shape = SHAPES.get(self.name)
+        # ours know neither a tensor to write to nor another type for the result
+        plain = schema.overload_name != "dtype" and not any(a.is_out for a in schema.arguments)
+        self.shape = SHAPES.get(self.name) if plain else None
         self.detail = DETAILS.get(self.name)
         self.writes = tuple(
             (place, a.name)
