@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rooflens.frontends.pytorch.attributes import DETAILS
-from rooflens.frontends.pytorch.autocast import FULL, LOWER
+from rooflens.frontends.pytorch.autocast import LISTED, Casts
 from rooflens.frontends.pytorch.devices import READABLE, device_of, dtype_of, made_on_meta
 from rooflens.frontends.pytorch.guesses import DATA_DEPENDENT, READS_VALUES
 from rooflens.frontends.pytorch.names import FACTORIES, ROWS, TAKEN_APART, Row
@@ -67,7 +67,7 @@ class Recorder(TorchDispatchMode):
         self.builder = GraphBuilder()
         self.tracker = TensorTracker(self.builder)
         self.pass_ = "forward"
-        self.autocast = autocast
+        self.casts = None if autocast is None else Casts(autocast, self.tracker, self.record)
         self.assumptions: dict[str, None] = {}
         self._modules = modules
         self._stack: list[tuple[str, bool, Any]] = [("", False, None)]
@@ -75,13 +75,13 @@ class Recorder(TorchDispatchMode):
         self._sequence: list[int] = []
         self._ops_by_sequence: list[int] = []
         self._on_meta: dict[int, torch.Tensor] = {}
-        self._casts: dict[tuple[int, torch.dtype], torch.Tensor] = {}
         self.quiet = 0
 
     def close(self) -> None:
         """Let go of every tensor. The builder stays."""
         self.tracker.forget()
-        self._casts.clear()
+        if self.casts is not None:
+            self.casts.clear()
         self._on_meta.clear()
 
     # where we are
@@ -197,8 +197,8 @@ class Recorder(TorchDispatchMode):
         return self._free(func, args, kwargs)
 
     def _kernel(self, func: Any, plan: _Plan, row: Row, args: Any, kwargs: Any) -> Any:
-        if self.autocast is not None:
-            args = self.autocast_args(plan.name, args)
+        if self.casts is not None:
+            args = self.casts.below(plan.name, args, kwargs, self.pass_ == "backward")
         if plan.name not in READS_VALUES:
             args, kwargs = self.all_meta(args, kwargs)
         out = plan.shape(*args, **kwargs) if plan.shape is not None else None
@@ -328,6 +328,13 @@ class Recorder(TorchDispatchMode):
         return value
 
     def _unlisted(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
+        if self.casts is not None and plan.name in LISTED:
+            args = self.casts.below(plan.name, args, kwargs, self.pass_ == "backward")
+            with self.casts.switched_to(None):
+                return self._apart(func, plan, args, kwargs)
+        return self._apart(func, plan, args, kwargs)
+
+    def _apart(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
         """A composite is taken apart; what cannot be is opaque, never zero."""
         if func not in _INDIVISIBLE:
             with self:
@@ -349,7 +356,7 @@ class Recorder(TorchDispatchMode):
             return
         self._note(plan.name, (), (), plan.writes, Row(kind=plan.name), args, kwargs, out)
 
-    # devices and autocast
+    # devices
 
     def all_meta(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Constants that live on the CPU meet meta tensors: they move, as they would to the real device."""
@@ -366,35 +373,6 @@ class Recorder(TorchDispatchMode):
             tid = self.tracker.id_of(t)
             known = self._on_meta[id(t)] = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=_META)
             self.tracker.adopt(known, tid)
-        return known
-
-    def autocast_args(self, name: str, args: Any) -> Any:
-        if name in LOWER:
-            return mapped(lambda t: self._cast(t, self.autocast), args)
-        if name in FULL and self.pass_ == "forward":  # a backward runs outside autocast
-            return mapped(lambda t: self._cast(t, torch.float32), args)
-        return args
-
-    def cast_once(self, t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """A cast that autograd sees; that of a weight is kept for the run, as `_cast` does without autograd."""
-        if not (t.is_leaf and t.requires_grad):
-            return t.to(dtype)
-        known = self._casts.get((id(t), dtype))
-        if known is None:
-            known = self._casts[(id(t), dtype)] = t.to(dtype)
-        return known
-
-    def _cast(self, t: torch.Tensor, dtype: Any) -> torch.Tensor:
-        """Weights are cast once per run, as torch's autocast cache does."""
-        if t.dtype == dtype or t.dtype not in (torch.float32, torch.bfloat16, torch.float16):
-            return t
-        before = self.tracker.id_of(t)
-        known = self._casts.get((before, dtype))
-        if known is None:
-            known = torch.empty_like(t, dtype=dtype, device=_META)
-            self.record("cast", (before,), (self.tracker.fresh(known),))
-            if self.builder.tensors[before].role == "param":
-                self._casts[(before, dtype)] = known
         return known
 
 

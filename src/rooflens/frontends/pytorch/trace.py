@@ -13,6 +13,7 @@ from torch.nn.modules import module as nn_module
 
 from rooflens.errors import ModelError, RooflensError, ShapeError
 from rooflens.frontends.optimizer import record_step
+from rooflens.frontends.pytorch.autocast import regions
 from rooflens.frontends.pytorch.lent import check_shapes, lent, stand_in
 from rooflens.frontends.pytorch.recorder import Recorder
 from rooflens.frontends.pytorch.tracker import DTYPES
@@ -39,7 +40,8 @@ def trace_module(
     """`dtype` None keeps the module's own types."""
     layout = torch.channels_last if channels_last else None
     made = Recorder({m: path for path, m in module.named_modules()}, autocast)
-    with lent(module, training=training, dtype=dtype, layout=layout), closing(made) as recorder:
+    place = lent(module, training=training, dtype=dtype, layout=layout)
+    with place, regions(made.casts), closing(made) as recorder:
         _register_state(recorder, module)
         args, kwargs = _inputs(recorder, args, kwargs, dtype, layout)
         outputs = _forward(recorder, module, args, kwargs, training)
@@ -109,8 +111,8 @@ def _forward(
 ) -> list[torch.Tensor]:
     with ExitStack() as stack:
         stack.enter_context(_modules_met(recorder, always_left=False))  # where it raises is where it stands
-        if recorder.autocast is not None:  # for models that ask; meta tensors are cast by the recorder
-            stack.enter_context(torch.autocast("cpu", recorder.autocast, cache_enabled=False))
+        if recorder.casts is not None:
+            stack.enter_context(torch.autocast("cpu", recorder.casts.asked))
         if training:
             stack.enter_context(plain_checkpoints())
             stack.enter_context(torch.enable_grad())

@@ -15,7 +15,7 @@ from torch.utils import checkpoint
 
 from rooflens.frontends.backward import derive
 from rooflens.frontends.pytorch import shapes
-from rooflens.frontends.pytorch.autocast import FULL, LOWER
+from rooflens.frontends.pytorch.autocast import Casts
 from rooflens.frontends.pytorch.recorder import Recorder
 from rooflens.graph.records import Attr
 
@@ -146,7 +146,8 @@ WHOLE: dict[str, Callable[..., Any]] = {
 # Composites that autocast changes and that must therefore be met above autograd too.
 _CAST_ABOVE = (
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input", "matmul",
-    "prelu", "softmax.int", "log_softmax.int", "layer_norm", "group_norm",
+    "prelu", "softmax.int", "log_softmax.int", "layer_norm", "group_norm", "nll_loss", "nll_loss2d", "cosine_similarity",
+    "kl_div", "l1_loss", "cdist", "bilinear", "cross", "grid_sampler", "tensordot",
 )  # fmt: skip
 
 
@@ -156,44 +157,33 @@ def whole_calls(recorder: Recorder) -> Iterator[None]:
     with torch.library._scoped_library("aten", "IMPL") as library:
         for name, rule in WHOLE.items():
             library.impl(name, _bound(recorder, name, rule), "AutogradMeta")
-        if recorder.autocast is not None:
+        if recorder.casts is not None:
             for name in _CAST_ABOVE:
-                library.impl(name, _casting(recorder, name), "AutogradMeta")
+                library.impl(name, _casting(recorder.casts, name), "AutogradMeta")
         yield
 
 
 def _bound(recorder: Recorder, name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
-    plain = name.partition(".")[0]
+    plain, casts = name.partition(".")[0], recorder.casts
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return rule(recorder, *_cast_above(recorder, plain, args), **kwargs)
+        if casts is not None:
+            args = casts.above(plain, args, kwargs)
+        return rule(recorder, *args, **kwargs)
 
     return call
 
 
-def _casting(recorder: Recorder, name: str) -> Callable[..., Any]:
+def _casting(casts: Casts, name: str) -> Callable[..., Any]:
     plain, _, overload = name.partition(".")
     func = getattr(getattr(aten, plain), overload or "default")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return func.decompose(*_cast_above(recorder, plain, args), **kwargs)
+        args = casts.above(plain, args, kwargs)
+        with casts.switched_to(None):  # it was cast as a whole
+            return func.decompose(*args, **kwargs)
 
     return call
-
-
-def _cast_above(recorder: Recorder, name: str, args: Any) -> Any:
-    """A cast that autograd sees, so that gradients are cast back."""
-    dtype = recorder.autocast if name in LOWER else torch.float32 if name in FULL else None
-    if recorder.autocast is None or dtype is None:
-        return args
-    floating = (torch.float32, torch.bfloat16, torch.float16)
-
-    def cast(a: Any) -> Any:
-        if isinstance(a, torch.Tensor):
-            return recorder.cast_once(a, dtype) if a.dtype in floating and a.dtype != dtype else a
-        return [cast(i) for i in a] if isinstance(a, list | tuple) else a
-
-    return tuple(cast(a) for a in args)
 
 
 def _weights_of(given: Any) -> torch.Tensor:
