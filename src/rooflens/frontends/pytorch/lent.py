@@ -57,6 +57,7 @@ def _as_found(module: nn.Module) -> Iterator[None]:
     """A forward pass may keep what it computes: as an attribute, a buffer, an item of a list. Nobody wants it on meta.
     The mode of each module is an attribute too."""
     before = [(m, dict(vars(m)), _contents(m)) for m in module.modules()]
+    gradients = [(p, p.grad) for p in module.parameters()]
     try:
         yield
     finally:
@@ -65,6 +66,8 @@ def _as_found(module: nn.Module) -> Iterator[None]:
             vars(m).update(attributes)
             for container, items in contents:
                 _refill(container, items)
+        for p, gradient in gradients:
+            p.grad = gradient
 
 
 def _contents(m: nn.Module) -> list[tuple[Any, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from rooflens.errors import RooflensError
 from rooflens.frontends.pytorch.attributes import DETAILS
 from rooflens.frontends.pytorch.autocast import LISTED, Casts
 from rooflens.frontends.pytorch.devices import READABLE, device_of, dtype_of, made_on_meta
@@ -59,14 +60,20 @@ def _plan(func: Any) -> _Plan:
     return plan
 
 
-class Recorder(TorchDispatchMode):
-    """Holds the builder, where the run stands (module, pass), and what had to be assumed."""
+class GradientInForward(RooflensError):
+    """The model needs autograd in its forward pass, which a recording has only where calls are taken apart for it."""
 
-    def __init__(self, modules: dict[Any, str], autocast: torch.dtype | None = None) -> None:
+
+class Recorder(TorchDispatchMode):
+    """Holds the builder, where the run stands (module, pass), and what had to be assumed. `apart`: autograd runs in
+    the forward pass too, and takes every call apart, so that it can differentiate twice."""
+
+    def __init__(self, modules: dict[Any, str], autocast: torch.dtype | None = None, apart: bool = False) -> None:
         TorchDispatchMode.__init__(self)
         self.builder = GraphBuilder()
         self.tracker = TensorTracker(self.builder)
         self.pass_ = "forward"
+        self.apart = apart
         self.casts = None if autocast is None else Casts(autocast, self.tracker, self.record)
         self.assumptions: dict[str, None] = {}
         self._modules = modules

@@ -15,13 +15,16 @@ from rooflens.errors import ModelError, RooflensError, ShapeError
 from rooflens.frontends.optimizer import record_step
 from rooflens.frontends.pytorch.autocast import regions
 from rooflens.frontends.pytorch.lent import check_shapes, lent, stand_in
-from rooflens.frontends.pytorch.recorder import Recorder
+from rooflens.frontends.pytorch.recorder import GradientInForward, Recorder
 from rooflens.frontends.pytorch.tracker import DTYPES
 from rooflens.frontends.pytorch.trees import like
 from rooflens.frontends.pytorch.whole import fused_multi_head, plain_checkpoints, whole_calls
 from rooflens.graph.records import FLOATS, Graph
 
 _SHAPE_WORDS = re.compile(r"shape|size|dim|channel|match|expected input|mat1", re.I)
+
+# What torch says to a model that differentiates where it is told not to, or an input that the user would differentiate
+_GRADIENT_WORDS = re.compile(r"requires?[ _]grad|grad_fn|inference (tensor|mode)", re.I)
 
 
 def trace_module(
@@ -39,21 +42,29 @@ def trace_module(
 ) -> Graph:
     """`dtype` None keeps the module's own types."""
     layout = torch.channels_last if channels_last else None
-    made = Recorder({m: path for path, m in module.named_modules()}, autocast)
-    place = lent(module, training=training, dtype=dtype, layout=layout)
-    with place, regions(made.casts), closing(made) as recorder:
-        _register_state(recorder, module)
-        args, kwargs = _inputs(recorder, args, kwargs, dtype, layout)
-        outputs = _forward(recorder, module, args, kwargs, training)
-        if training:
-            gradients = _backward(recorder, module, outputs)
-            record_step(recorder.builder, optimizer, gradients)
-        return _build(recorder, name, source, training, outputs)
+    paths = {m: path for path, m in module.named_modules()}
+
+    def recorded(made: Recorder) -> Graph:
+        place = lent(module, training=training, dtype=dtype, layout=layout)
+        with place, regions(made.casts), closing(made) as recorder:
+            _register_state(recorder, module)
+            outputs = _forward(recorder, module, *_inputs(recorder, args, kwargs, dtype, layout), training)
+            if training:
+                gradients = _backward(recorder, module, outputs)
+                record_step(recorder.builder, optimizer, gradients)
+            return _build(recorder, name, source, training, outputs)
+
+    try:
+        return recorded(Recorder(paths, autocast))
+    except GradientInForward:
+        return recorded(Recorder(paths, autocast, apart=True))
 
 
 def _build(recorder: Recorder, name: str, source: str, training: bool, outputs: list[torch.Tensor]) -> Graph:
     builder, tracker = recorder.builder, recorder.tracker
     assumptions = list(recorder.assumptions)
+    if recorder.apart:
+        assumptions.append("the model differentiates in its own forward pass: every call is what autograd made of it")
     if training:
         assumptions.append("backward starts from one given gradient per output; the loss itself is not counted")
     return builder.build(
@@ -80,7 +91,8 @@ def _inputs(
     def change(value: Any, name: str) -> Any:
         if isinstance(value, torch.Tensor):
             if id(value) not in given:
-                given[id(value)] = stand_in(value.detach(), dtype, layout)
+                made = stand_in(value.detach(), dtype, layout)
+                given[id(value)] = made.requires_grad_(recorder.apart and value.requires_grad)
                 recorder.tracker.register(given[id(value)], "input", name=name)
             return given[id(value)]
         if isinstance(value, list | tuple):
@@ -113,7 +125,7 @@ def _forward(
         stack.enter_context(_modules_met(recorder, always_left=False))  # where it raises is where it stands
         if recorder.casts is not None:
             stack.enter_context(torch.autocast("cpu", recorder.casts.asked))
-        if training:
+        if training or recorder.apart:
             stack.enter_context(plain_checkpoints())
             stack.enter_context(torch.enable_grad())
             stack.enter_context(whole_calls(recorder))
@@ -125,6 +137,8 @@ def _forward(
         except RooflensError:
             raise
         except Exception as error:
+            if not recorder.apart and isinstance(error, RuntimeError) and _GRADIENT_WORDS.search(str(error)):
+                raise GradientInForward("the model differentiates in its own forward pass") from error
             raise _rejected(recorder, error) from error
 
 

@@ -16,7 +16,7 @@ from torch.utils import checkpoint
 from rooflens.frontends.backward import derive
 from rooflens.frontends.pytorch import shapes
 from rooflens.frontends.pytorch.autocast import Casts
-from rooflens.frontends.pytorch.recorder import Recorder
+from rooflens.frontends.pytorch.recorder import GradientInForward, Recorder
 from rooflens.graph.records import Attr
 
 aten = torch.ops.aten
@@ -44,6 +44,8 @@ class _Whole(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         recorder: Recorder = ctx.recorder
+        if recorder.pass_ == "forward":
+            raise GradientInForward("the model differentiates in its own forward pass")
         op = recorder.builder.ops[ctx.place]
         given = next(g for g in gradients if g is not None)
         inputs, ctx.recorder = ctx.saved_tensors, None
@@ -155,10 +157,10 @@ _CAST_ABOVE = (
 def whole_calls(recorder: Recorder) -> Iterator[None]:
     """While recording a training step."""
     with torch.library._scoped_library("aten", "IMPL") as library:
-        for name, rule in WHOLE.items():
+        for name, rule in () if recorder.apart else WHOLE.items():
             library.impl(name, _bound(recorder, name, rule), "AutogradMeta")
         if recorder.casts is not None:
-            for name in _CAST_ABOVE:
+            for name in (*_CAST_ABOVE, *WHOLE) if recorder.apart else _CAST_ABOVE:
                 library.impl(name, _casting(recorder.casts, name), "AutogradMeta")
         yield
 
