@@ -493,6 +493,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "allclose": lambda x: x * 2 if torch.allclose(x, x + 1) else x,
     "tolist": lambda x: x * len(x.detach().long().tolist()),
     "cpu": lambda x: x * int(x.detach().cpu().numpy().sum()),
+    "narrow": lambda x: torch.narrow(x, 0, x.detach().long().sum(), 3),
     "nonzero": lambda x: x[torch.nonzero(x[:, 0])[:, 0]],
     "where": lambda x: x[torch.where(x[:, 0] > 0)],
     "mask": lambda x: x[x > 0],

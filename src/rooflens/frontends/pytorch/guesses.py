@@ -74,6 +74,12 @@ def _packed(func: Any, x: torch.Tensor, lengths: torch.Tensor, batch_first: bool
     return _empty((sum(known), *x.shape[2:]), x.dtype), torch.tensor(sizes, dtype=_INT)
 
 
+def narrowed(func: Any, x: torch.Tensor, dim: int, start: Any, length: int) -> torch.Tensor | None:
+    """Its start may be a tensor."""
+    unknown = isinstance(start, torch.Tensor) and start.is_meta
+    return torch.ops.aten.narrow.default(x, dim, 0, length) if unknown else None
+
+
 # Packed sequences keep their sizes on the CPU, where torch reads them.
 READS_VALUES = frozenset({"_pack_padded_sequence", "_pad_packed_sequence", "lstm", "gru", "rnn_tanh", "rnn_relu"})
 DATA_DEPENDENT: dict[str, Rule] = {
@@ -87,4 +93,7 @@ DATA_DEPENDENT: dict[str, Rule] = {
     "index": _indexed,
     "_unsafe_index": _indexed,
     "_pack_padded_sequence": _packed,
+    "narrow": narrowed,
 }
+# What is listed for the others: that they were taken to select every element.
+ASSUMED = {"narrow": "the start of a slice was asked for and taken as 0"}

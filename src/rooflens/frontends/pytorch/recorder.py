@@ -13,51 +13,17 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rooflens.errors import RooflensError
-from rooflens.frontends.pytorch.attributes import DETAILS
 from rooflens.frontends.pytorch.autocast import LISTED, Casts
 from rooflens.frontends.pytorch.devices import READABLE, device_of, dtype_of, made_on_meta
-from rooflens.frontends.pytorch.guesses import DATA_DEPENDENT, READS_VALUES
-from rooflens.frontends.pytorch.names import FACTORIES, ROWS, TAKEN_APART, Row
-from rooflens.frontends.pytorch.shapes import SHAPES
+from rooflens.frontends.pytorch.guesses import ASSUMED, DATA_DEPENDENT, READS_VALUES
+from rooflens.frontends.pytorch.names import Row
+from rooflens.frontends.pytorch.plans import Plan, Writes, plan_of
 from rooflens.frontends.pytorch.tracker import TensorTracker
 from rooflens.frontends.pytorch.trees import mapped, tensors_in
 from rooflens.graph.build import GraphBuilder
 from rooflens.graph.records import Attr
 
-Writes = tuple[tuple[int, str], ...]  # places and names of the arguments that a call writes to
 _META = torch.device("meta")
-
-
-class _Plan:
-    """How one ATen overload is read; made once per overload."""
-
-    __slots__ = ("detail", "factory", "name", "row", "shape", "writes")
-
-    def __init__(self, func: Any) -> None:
-        schema = func._schema
-        self.name: str = schema.name.partition("::")[2]
-        apart = not schema.name.startswith("aten::") or f"{self.name}.{schema.overload_name}" in TAKEN_APART
-        self.row: Row | None = None if apart else ROWS.get(self.name)
-        self.factory = self.name in FACTORIES
-        # ours know neither a tensor to write to nor another type for the result
-        plain = schema.overload_name != "dtype" and not any(a.is_out for a in schema.arguments)
-        self.shape = SHAPES.get(self.name) if plain else None
-        self.detail = DETAILS.get(self.name)
-        self.writes = tuple(
-            (place, a.name)
-            for place, a in enumerate(schema.arguments)
-            if a.alias_info is not None and a.alias_info.is_write
-        )
-
-
-_plans: dict[Any, _Plan] = {}
-
-
-def _plan(func: Any) -> _Plan:
-    plan = _plans.get(func)
-    if plan is None:
-        plan = _plans[func] = _Plan(func)
-    return plan
 
 
 class GradientInForward(RooflensError):
@@ -184,7 +150,7 @@ class Recorder(TorchDispatchMode):
         kwargs = kwargs or {}
         if self.quiet:
             return func(*args, **kwargs)
-        plan = _plan(func)
+        plan = plan_of(func)
         row = plan.row
         if row is None:
             return self._unlisted(func, plan, args, kwargs)
@@ -194,7 +160,7 @@ class Recorder(TorchDispatchMode):
         if how == "kernel":
             return self._kernel(func, plan, row, args, kwargs)
         if how == "view":
-            return self._view(func, row, args, kwargs)
+            return self._view(func, plan, row, args, kwargs)
         if how == "alias":
             return self._alias(func, plan, row, args, kwargs)
         if how == "answer":
@@ -203,7 +169,7 @@ class Recorder(TorchDispatchMode):
             return self._dropout(func, plan, args, kwargs)
         return self._free(func, args, kwargs)
 
-    def _kernel(self, func: Any, plan: _Plan, row: Row, args: Any, kwargs: Any) -> Any:
+    def _kernel(self, func: Any, plan: Plan, row: Row, args: Any, kwargs: Any) -> Any:
         if self.casts is not None:
             args = self.casts.below(plan.name, args, kwargs, self.pass_ == "backward")
         if plan.name not in READS_VALUES:
@@ -215,13 +181,13 @@ class Recorder(TorchDispatchMode):
         self._note(kind, attrs, (*skip, *row.skip), plan.writes, row, args, kwargs, out)
         return out
 
-    def _run(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
+    def _run(self, func: Any, plan: Plan, args: Any, kwargs: Any) -> Any:
         """torch's own shape kernel, or ours where the shape depends on values that a meta tensor does not have."""
         rule = DATA_DEPENDENT.get(plan.name)
         out = None if rule is None else rule(func, *args, **kwargs)
         if out is None:
             return func(*args, **kwargs)
-        self.assume(f"{plan.name} was taken to select every element")
+        self.assume(ASSUMED.get(plan.name, f"{plan.name} was taken to select every element"))
         return out
 
     def _note(
@@ -256,10 +222,10 @@ class Recorder(TorchDispatchMode):
             return ins[1:]
         return [self.tracker.id_of(values), *(self.tracker.id_of(t) for t in rest if t is not values)]
 
-    def _view(self, func: Any, row: Row, args: Any, kwargs: Any) -> Any:
+    def _view(self, func: Any, plan: Plan, row: Row, args: Any, kwargs: Any) -> Any:
         """Where the memory has to change for it (flattening channels-last data) it is a copy."""
         sources = list(tensors_in(args))
-        out = func(*args, **kwargs)
+        out = self._run(func, plan, args, kwargs)
         if not sources:
             return out
         before = [self.tracker.id_of(t) for t in sources]
@@ -275,7 +241,7 @@ class Recorder(TorchDispatchMode):
     def _is_weight(self, t: torch.Tensor) -> bool:
         return self.builder.tensors[self.tracker.id_of(t)].role in ("param", "buffer")
 
-    def _alias(self, func: Any, plan: _Plan, row: Row, args: Any, kwargs: Any) -> Any:
+    def _alias(self, func: Any, plan: Plan, row: Row, args: Any, kwargs: Any) -> Any:
         """reshape, contiguous, to: a copy where the memory has to change, a view or nothing where not."""
         source = args[0]
         out = self._converted(func, args, kwargs)
@@ -302,7 +268,7 @@ class Recorder(TorchDispatchMode):
         self.assume(f"the values of a tensor were moved to {device.type} and taken as 1")
         return torch.ones(source.shape, dtype=dtype)
 
-    def _dropout(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
+    def _dropout(self, func: Any, plan: Plan, args: Any, kwargs: Any) -> Any:
         """In evaluation it passes its input on: an op that is a view."""
         x, p, train = args
         if not train or p == 0:
@@ -324,7 +290,7 @@ class Recorder(TorchDispatchMode):
                 self.tracker.register(t, "state")
         return out
 
-    def _answer(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
+    def _answer(self, func: Any, plan: Plan, args: Any, kwargs: Any) -> Any:
         """A meta tensor has no value. Masks are taken as full, numbers as one; the report lists it."""
         source = args[0]
         if not source.is_meta:
@@ -334,14 +300,14 @@ class Recorder(TorchDispatchMode):
         self.assume(f"the value of a tensor was asked for ({plan.name}) and taken as {value}")
         return value
 
-    def _unlisted(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
+    def _unlisted(self, func: Any, plan: Plan, args: Any, kwargs: Any) -> Any:
         if self.casts is not None and plan.name in LISTED:
             args = self.casts.below(plan.name, args, kwargs, self.pass_ == "backward")
             with self.casts.switched_to(None):
                 return self._apart(func, plan, args, kwargs)
         return self._apart(func, plan, args, kwargs)
 
-    def _apart(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
+    def _apart(self, func: Any, plan: Plan, args: Any, kwargs: Any) -> Any:
         """A composite is taken apart; what cannot be is opaque, never zero."""
         if func not in _INDIVISIBLE:
             with self:
@@ -354,7 +320,7 @@ class Recorder(TorchDispatchMode):
         self._note_unlisted(plan, args, kwargs, out)
         return out
 
-    def _note_unlisted(self, plan: _Plan, args: Any, kwargs: Any, out: Any) -> None:
+    def _note_unlisted(self, plan: Plan, args: Any, kwargs: Any, out: Any) -> None:
         sources = list(tensors_in(args))
         results = list(tensors_in(out))
         if not results:

@@ -16,6 +16,7 @@ from torch.utils import checkpoint
 from rooflens.frontends.backward import derive
 from rooflens.frontends.pytorch import shapes
 from rooflens.frontends.pytorch.autocast import Casts
+from rooflens.frontends.pytorch.guesses import ASSUMED, narrowed
 from rooflens.frontends.pytorch.recorder import GradientInForward, Recorder
 from rooflens.graph.records import Attr
 
@@ -159,6 +160,7 @@ def whole_calls(recorder: Recorder) -> Iterator[None]:
     with torch.library._scoped_library("aten", "IMPL") as library:
         for name, rule in () if recorder.apart else WHOLE.items():
             library.impl(name, _bound(recorder, name, rule), "AutogradMeta")
+        library.impl("narrow.Tensor", _narrow(recorder), "AutogradMeta")
         if recorder.casts is not None:
             for name in (*_CAST_ABOVE, *WHOLE) if recorder.apart else _CAST_ABOVE:
                 library.impl(name, _casting(recorder.casts, name), "AutogradMeta")
@@ -172,6 +174,19 @@ def _bound(recorder: Recorder, name: str, rule: Callable[..., Any]) -> Callable[
         if casts is not None:
             args = casts.above(plain, args, kwargs)
         return rule(recorder, *args, **kwargs)
+
+    return call
+
+
+def _narrow(recorder: Recorder) -> Callable[..., Any]:
+    """Autograd would ask for the value of its start before anybody could answer."""
+
+    def call(*args: Any) -> Any:
+        out = narrowed(None, *args)
+        if out is None:
+            return aten.narrow.Tensor.decompose(*args)
+        recorder.assume(ASSUMED["narrow"])
+        return out
 
     return call
 
