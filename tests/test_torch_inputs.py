@@ -17,7 +17,7 @@ from rooflens.errors import ModelError  # noqa: E402
 
 
 def test_a_lazy_layer_is_refused_in_one_line() -> None:
-    with pytest.raises(ModelError, match=r"'0\.weight' is a lazy parameter without a shape: run the model once"):
+    with pytest.raises(ModelError, match="lazy parameters without a shape: run it once"):
         rooflens.analyze(nn.Sequential(nn.LazyLinear(4)), torch.zeros(2, 3))
 
 

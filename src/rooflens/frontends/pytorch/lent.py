@@ -4,9 +4,8 @@ it was found."""
 import random
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from copy import copy
 from typing import Any
 
 import torch
@@ -20,7 +19,6 @@ _CONTAINERS = (dict, OrderedDict, list, set)
 
 @contextmanager
 def lent(module: nn.Module, *, training: bool, dtype: torch.dtype | None, layout: Any) -> Iterator[None]:
-    check_shapes(module)
     with _as_found(module), _seeded():
         _to_meta(module, dtype, layout)
         _switch(module, training)
@@ -32,6 +30,7 @@ def _to_meta(module: nn.Module, dtype: torch.dtype | None, layout: Any) -> None:
     made: dict[int, Any] = {}
     for m in module.modules():
         for table in (m._parameters, m._buffers):
+            check_shapes(table.values())
             for key, t in table.items():
                 if t is None:
                     continue
@@ -56,40 +55,42 @@ def _switch(module: nn.Module, training: bool) -> None:
 def _as_found(module: nn.Module) -> Iterator[None]:
     """A forward pass may keep what it computes: as an attribute, a buffer, an item of a list. Nobody wants it on meta.
     The mode of each module is an attribute too."""
-    before = [(m, dict(vars(m)), _contents(m)) for m in module.modules()]
-    gradients = [(p, p.grad) for p in module.parameters()]
+    before = [(vars(m), dict(vars(m)), _contents(m), _gradients(m)) for m in module.modules()]
     try:
         yield
     finally:
-        for m, attributes, contents in before:
-            vars(m).clear()
-            vars(m).update(attributes)
+        for attributes, found, contents, gradients in before:
+            attributes.clear()
+            attributes.update(found)
             for container, items in contents:
                 _refill(container, items)
-        for p, gradient in gradients:
-            p.grad = gradient
+            for p, gradient in gradients:
+                p.grad = gradient
 
 
 def _contents(m: nn.Module) -> list[tuple[Any, Any]]:
     """The containers that it holds, torch's own tables of parameters, buffers and hooks among them, with their items."""
-    return [(v, copy(v)) for v in vars(m).values() if type(v) in _CONTAINERS]
+    return [(v, type(v)(v) if v else ()) for v in vars(m).values() if type(v) in _CONTAINERS]
 
 
 def _refill(container: Any, items: Any) -> None:
-    container.clear()
+    """Most are empty before and after."""
+    if container:
+        container.clear()
     if isinstance(container, list):
         container.extend(items)
-    else:
+    elif items:
         container.update(items)
 
 
-def check_shapes(module: nn.Module) -> None:
+def _gradients(m: nn.Module) -> list[tuple[Any, Any]]:
+    return [(p, p.grad) for p in m._parameters.values() if p is not None]
+
+
+def check_shapes(parameters: Iterable[Any]) -> None:
     """Whoever counts parameters, or copies their geometry, needs them to have one."""
-    lazy = [name for name, t in (*module.named_parameters(), *module.named_buffers()) if is_lazy(t)]
-    if lazy:
-        raise ModelError(
-            f"'{lazy[0]}' is a lazy parameter without a shape: run the model once, or build it with its sizes"
-        )
+    if any(is_lazy(p) for p in parameters):
+        raise ModelError("the model has lazy parameters without a shape: run it once, or build it with its sizes")
 
 
 def stand_in(t: Any, dtype: torch.dtype | None, layout: Any) -> Any:

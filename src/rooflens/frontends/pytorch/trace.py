@@ -208,9 +208,10 @@ def _backward(recorder: Recorder, module: nn.Module, outputs: list[torch.Tensor]
 
 def own_dtype(module: nn.Module) -> str:
     """The type that most of the module's floating parameters have."""
-    check_shapes(module)
+    parameters = list(module.parameters())
+    check_shapes(parameters)
     counts: dict[str, int] = {}
-    for p in module.parameters():
+    for p in parameters:
         name = DTYPES.get(p.dtype, "fp32")
         if name in FLOATS:
             counts[name] = counts.get(name, 0) + p.numel()
