@@ -4,7 +4,7 @@ it was found."""
 import random
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,7 +30,6 @@ def _to_meta(module: nn.Module, dtype: torch.dtype | None, layout: Any) -> None:
     made: dict[int, Any] = {}
     for m in module.modules():
         for table in (m._parameters, m._buffers):
-            check_shapes(table.values())
             for key, t in table.items():
                 if t is None:
                     continue
@@ -63,7 +62,8 @@ def _as_found(module: nn.Module) -> Iterator[None]:
             attributes.clear()
             attributes.update(found)
             for container, items in contents:
-                _refill(container, items)
+                if container or items:  # most are empty before and after
+                    _refill(container, items)
             for p, gradient in gradients:
                 p.grad = gradient
 
@@ -74,12 +74,10 @@ def _contents(m: nn.Module) -> list[tuple[Any, Any]]:
 
 
 def _refill(container: Any, items: Any) -> None:
-    """Most are empty before and after."""
-    if container:
-        container.clear()
+    container.clear()
     if isinstance(container, list):
         container.extend(items)
-    elif items:
+    else:
         container.update(items)
 
 
@@ -87,13 +85,14 @@ def _gradients(m: nn.Module) -> list[tuple[Any, Any]]:
     return [(p, p.grad) for p in m._parameters.values() if p is not None]
 
 
-def check_shapes(parameters: Iterable[Any]) -> None:
+def check_shape(t: Any) -> None:
     """Whoever counts parameters, or copies their geometry, needs them to have one."""
-    if any(is_lazy(p) for p in parameters):
+    if is_lazy(t):
         raise ModelError("the model has lazy parameters without a shape: run it once, or build it with its sizes")
 
 
 def stand_in(t: Any, dtype: torch.dtype | None, layout: Any) -> Any:
+    check_shape(t)
     wanted = dtype if dtype is not None and t.is_floating_point() else t.dtype
     reshaped = layout is not None and t.dim() == 4
     if t.is_meta and t.dtype == wanted and not reshaped:

@@ -14,7 +14,7 @@ from torch.nn.modules import module as nn_module
 from rooflens.errors import ModelError, RooflensError, ShapeError
 from rooflens.frontends.optimizer import record_step
 from rooflens.frontends.pytorch.autocast import regions
-from rooflens.frontends.pytorch.lent import check_shapes, lent, stand_in
+from rooflens.frontends.pytorch.lent import check_shape, lent, stand_in
 from rooflens.frontends.pytorch.recorder import GradientInForward, Recorder
 from rooflens.frontends.pytorch.tracker import DTYPES
 from rooflens.frontends.pytorch.trees import like
@@ -208,10 +208,9 @@ def _backward(recorder: Recorder, module: nn.Module, outputs: list[torch.Tensor]
 
 def own_dtype(module: nn.Module) -> str:
     """The type that most of the module's floating parameters have."""
-    parameters = list(module.parameters())
-    check_shapes(parameters)
     counts: dict[str, int] = {}
-    for p in parameters:
+    for p in module.parameters():
+        check_shape(p)
         name = DTYPES.get(p.dtype, "fp32")
         if name in FLOATS:
             counts[name] = counts.get(name, 0) + p.numel()
