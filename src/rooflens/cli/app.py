@@ -6,6 +6,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from rooflens.cli import streams
 from rooflens.errors import NotInThisVersion
 from rooflens.version import __version__
 
@@ -112,5 +113,5 @@ def _usage(error: Any) -> int:
         typer.echo(error.ctx.get_help())
         return 0
     message = " ".join(str(error.format_message()).split())
-    typer.echo(f"rooflens: E_USAGE: {message.rstrip('.')}{where or ': see rooflens --help'}", err=True)
+    streams.say(f"rooflens: E_USAGE: {message.rstrip('.')}{where or ': see rooflens --help'}")
     return 2

@@ -27,7 +27,5 @@ def report(
     from rooflens.report.saved import read_documents
 
     documents = read_documents(result)
-    if plot is not None:
-        plotted(documents, plot)
-    o.emit(rendered(documents, o.check_format(format)), output)
+    o.emit(rendered(documents, o.check_format(format), output), output, plotted(documents, plot))
     return 0

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,18 +89,24 @@ def load_module(
     cast = autocast_dtype(request)
     keep = request.dtype is None and default_dtype is None
     wanted = None if keep else TORCH_DTYPES["fp32" if cast else recorded_dtype(dtype)]
-    graph = trace_module(
-        module,
-        *inputs,
-        name=name,
-        source=source,
-        dtype=wanted,
-        training=request.training,
-        optimizer=request.optimizer,
-        autocast=TORCH_DTYPES[cast] if cast else None,
-        channels_last=request.channels_last,
-    )
+    with prints_aside():
+        graph = trace_module(
+            module,
+            *inputs,
+            name=name,
+            source=source,
+            dtype=wanted,
+            training=request.training,
+            optimizer=request.optimizer,
+            autocast=TORCH_DTYPES[cast] if cast else None,
+            channels_last=request.channels_last,
+        )
     return Loaded(graph=stored(graph, dtype), dtype=dtype, batch=_batch(graph))
+
+
+def prints_aside() -> AbstractContextManager[object]:
+    """Results may be on their way to standard output: what a model prints goes to standard error."""
+    return redirect_stdout(sys.stderr)
 
 
 def _batch(graph: Graph) -> int | None:
@@ -130,7 +137,8 @@ def _function(path: Path, name: str) -> Any:
     code = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(code)
+        with prints_aside():
+            spec.loader.exec_module(code)
     except (Exception, SystemExit) as error:
         raise ModelError(
             f"{path}: raised {type(error).__name__} when imported: {error}: run it by itself first"
@@ -145,7 +153,8 @@ def _function(path: Path, name: str) -> Any:
 
 def _call(function: Any, model: str) -> Any:
     try:
-        return function()
+        with prints_aside():
+            return function()
     except RooflensError:
         raise
     except (Exception, SystemExit) as error:
