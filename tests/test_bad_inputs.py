@@ -80,6 +80,17 @@ def test_row_17_beyond_64_bits(cli) -> None:
     refused(cli("analyze", "resnet18", "--input", f"1x3x{2**63}x224"), "E_SHAPE")
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--input", f"{2**63 - 1}x3x224x224"), ("--batch", str(2**62)), ("--batch", str(2**63)),
+        ("--batch", "100000000000000"), ("--batch", "10000000000000"),  # the second: conv1's output alone is too large
+    ],
+)  # fmt: skip
+def test_row_17_beyond_what_torch_counts(cli, args: tuple[str, str]) -> None:
+    refused(cli("analyze", "resnet18", *args), "E_SHAPE")
+
+
 @pytest.mark.parametrize("name", ["model.pt", "model.pth", "model.pkl", "script.jit"])
 def test_rows_33_34_pickles_are_refused_unread(cli, tmp_path: Path, name: str) -> None:
     canary = tmp_path / "canary"

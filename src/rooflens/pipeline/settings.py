@@ -3,8 +3,9 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
-from rooflens.errors import NotInThisVersion, SyntaxFault, nearest
+from rooflens.errors import NotInThisVersion, ShapeError, SyntaxFault, nearest
 
+MAX_DIM = 2**63 - 1
 DTYPES = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "w8a16", "w4a16")
 CHOICES: dict[str, tuple[str, ...]] = {
     "dtype": DTYPES,
@@ -106,6 +107,8 @@ def _check_numbers(settings: Settings) -> None:
         value = getattr(settings, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise SyntaxFault(f"--{name} {value}: must be a whole number of at least 1")
+        if value is not None and value > MAX_DIM:
+            raise ShapeError(f"--{name} {str(value)[:24]} is beyond 2^63-1: give a smaller number")
     if not 0 < settings.weight_density <= 1:
         raise SyntaxFault(f"--weight-density {settings.weight_density}: must be above 0 and at most 1")
 

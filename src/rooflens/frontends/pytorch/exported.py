@@ -17,7 +17,7 @@ from torch import fx, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from rooflens.errors import FormatError, RooflensError, ShapeError
-from rooflens.frontends.pytorch.load import load_module
+from rooflens.frontends.pytorch.load import load_module, made_input
 from rooflens.frontends.pytorch.recorder import Recorder
 from rooflens.frontends.request import Loaded, Request, check_batch, parse_shape
 
@@ -34,7 +34,7 @@ def load_exported(path: Path, request: Request) -> Loaded:
     graph, weights, constants = _read(path)
     module = _Exported(_deserialised(path, graph, weights, constants), path)
     found, bound = _input_shapes(module, request)
-    args = tuple(torch.empty(s, dtype=d, device="meta") for s, d in found)
+    args = tuple(made_input(s, d) for s, d in found)
     asked = replace(request, batch=None, input=None)
     loaded = load_module(module, (args, {}), asked, name=path.stem, source=str(path))
     notes = tuple(f"symbolic dimension {name} of {path.name} taken as {n}" for name, n in bound.items())

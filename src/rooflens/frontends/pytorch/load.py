@@ -67,8 +67,19 @@ def module_of(model: str, request: Request) -> Found:
 
     found = load_zoo(model)
     shape = input_shape(request, found.input_shape)
-    args = tuple(torch.empty(shape, device="meta") for _ in range(found.copies))
+    args = tuple(made_input(shape) for _ in range(found.copies))
     return Found(name=model, module=found.module, inputs=(args, {}), notes=found.notes)
+
+
+def made_input(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """On meta, where torch still counts a tensor's bytes, in 64 bits."""
+    try:
+        return torch.empty(shape, dtype=dtype, device="meta")
+    except (RuntimeError, TypeError, OverflowError):
+        raise ShapeError(
+            f"an input of {'x'.join(map(str, shape))} has more bytes than torch can count in 64 bits: give a smaller batch "
+            "or shape, or layer text, which has no such limit"
+        ) from None
 
 
 def _built(model: str, path: str, name: str) -> tuple[nn.Module, Any]:
@@ -118,7 +129,7 @@ def given_inputs(inputs: Any, request: Request) -> Args:
     """A tensor, a tuple of positional or a dict of keyword inputs; without any, an image of the asked shape."""
     inputs = tuple(inputs) if isinstance(inputs, list) else inputs
     if inputs is None:
-        return (torch.empty(input_shape(request, IMAGE), device="meta"),), {}
+        return (made_input(input_shape(request, IMAGE)),), {}
     args = inputs if isinstance(inputs, tuple) else () if isinstance(inputs, dict) else (inputs,)
     kwargs = inputs if isinstance(inputs, dict) else {}
     first = next((t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor)), None)
