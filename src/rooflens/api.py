@@ -52,7 +52,7 @@ def analyze_many(model: Any, chips: tuple[str, ...], settings: Settings) -> tupl
 
 
 def _analysis(loaded: Loaded, hardware: Hardware | None, on: str | None, settings: Settings) -> Analysis:
-    prediction = predict(loaded.graph, hardware, settings, loaded.dtype)
+    prediction = predict(loaded.graph, hardware, settings.adopting(loaded.settings), loaded.dtype)
     return Analysis(prediction=prediction, on=on, batch=loaded.batch)
 
 
@@ -66,6 +66,7 @@ def load(model: Any, inputs: Any, settings: Settings) -> Loaded:
         channels_last=settings.layout == "channels-last",
         autocast=settings.autocast,
         dim=settings.dim,
+        given=settings.given,
     )
     with collector_paused():
         if isinstance(model, str | os.PathLike):

@@ -8,7 +8,6 @@ import typer
 
 from rooflens.cli import options as o
 from rooflens.cli import streams
-from rooflens.errors import NotInThisVersion
 
 if TYPE_CHECKING:
     from rooflens.report.output import Written
@@ -38,19 +37,19 @@ def analyze(
     dim: o.Dim = None,
     dtype: o.Dtype = None,
     kv_dtype: o.KvDtype = None,
-    mode: o.Mode = "inference",
+    mode: o.Mode = None,
     optimizer: o.Optimizer = None,
-    layout: o.Layout = "nchw",
-    autocast: o.Autocast = False,
+    layout: o.Layout = None,
+    autocast: o.Autocast = None,
     phase: o.Phase = None,
     seq: o.Seq = None,
     context: o.Context = None,
     fusion: o.Fusion = "none",
     bn: o.Bn = "kept",
     execution: o.Execution = "eager",
-    reuse: o.Reuse = "compulsory",
-    sparsity: o.Sparsity = "none",
-    weight_density: o.WeightDensity = 1.0,
+    reuse: o.Reuse = None,
+    sparsity: o.Sparsity = None,
+    weight_density: o.WeightDensity = None,
     uncalibrated: o.Uncalibrated = False,
     gate: o.Gate = None,
     strict: o.Strict = False,
@@ -65,15 +64,13 @@ def analyze(
     Without --on, work and bytes are counted and everything that depends on a chip is left empty.
     """
     o.check_format(format)
-    for flag, value in (("--html", html), ("--trace-out", trace_out)):
-        if value is not None:
-            raise NotInThisVersion(f"{flag} is not in this version: use --plot FILE.svg or --format json")
     from rooflens.pipeline.settings import make_settings
 
     settings = make_settings(
         batch=batch, input=input, dim=dim, dtype=dtype, kv_dtype=kv_dtype, mode=mode, optimizer=optimizer, layout=layout,
         autocast=autocast, phase=phase, seq=seq, context=context, fusion=fusion, bn=bn, execution=execution, reuse=reuse,
         sparsity=sparsity, weight_density=weight_density, uncalibrated=uncalibrated, gate=gate, strict=strict,
+        format=format, output=output, html=html, plot=plot, trace_out=trace_out,
     )  # fmt: skip
     documents = _documents(model, on, settings)
     o.emit(rendered(documents, format, output), output, plotted(documents, plot))

@@ -33,10 +33,12 @@ Input = Annotated[
 Dim = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Bind a symbolic dimension; may be repeated.")]
 Dtype = Annotated[str | None, typer.Option(help="fp32 tf32 bf16 fp16 fp8 int8 w8a16 w4a16. [default: fp32]")]
 KvDtype = Annotated[str | None, typer.Option(help="Type of the KV cache (not in this version).")]
-Mode = Annotated[str, typer.Option(help="inference or training (forward, backward, optimizer step).")]
+Mode = Annotated[
+    str | None, typer.Option(help="inference or training (forward, backward, optimizer step). [default: inference]")
+]
 Optimizer = Annotated[str | None, typer.Option(help="none, sgd or adamw. [default: adamw in training]")]
-Layout = Annotated[str, typer.Option(help="nchw or channels-last.")]
-Autocast = Annotated[bool, typer.Option("--autocast", help="fp32 weights, compute in --dtype.")]
+Layout = Annotated[str | None, typer.Option(help="nchw or channels-last. [default: nchw]")]
+Autocast = Annotated[bool | None, typer.Option("--autocast", help="fp32 weights, compute in --dtype.")]
 Phase = Annotated[str | None, typer.Option(help="prefill or decode (not in this version).")]
 Seq = Annotated[int | None, typer.Option(help="Sequence length of token models.")]
 Context = Annotated[int | None, typer.Option(help="Context length in decode.")]
@@ -45,9 +47,13 @@ Bn = Annotated[str, typer.Option(help="kept (folded: not in this version).")]
 Execution = Annotated[
     str, typer.Option(help="eager or graph: which launch cost latency counts (compiled: not in this version).")
 ]
-Reuse = Annotated[str, typer.Option(help="none, line-buffer or compulsory: fills the per-output view.")]
-Sparsity = Annotated[str, typer.Option(help="none or 2:4.")]
-WeightDensity = Annotated[float, typer.Option(help="Stored share of weight bytes after compression, 0 to 1.")]
+Reuse = Annotated[
+    str | None, typer.Option(help="none, line-buffer or compulsory: fills the per-output view. [default: compulsory]")
+]
+Sparsity = Annotated[str | None, typer.Option(help="none or 2:4. [default: none]")]
+WeightDensity = Annotated[
+    float | None, typer.Option(help="Stored share of weight bytes after compression, 0 to 1. [default: 1.0]")
+]
 Uncalibrated = Annotated[bool, typer.Option("--uncalibrated", help="Ignore calibration profiles.")]
 Gate = Annotated[
     list[str] | None,
