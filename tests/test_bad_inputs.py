@@ -444,7 +444,7 @@ def test_python_accepts_what_the_command_line_does(tmp_path: Path) -> None:
     with pytest.raises(RooflensError, match="type int"):
         rooflens.analyze(5)
     with pytest.raises(RooflensError, match="not in this version"):
-        _ = rooflens.fuse
+        rooflens.fuse(NET)
 
 
 @pytest.mark.parametrize(

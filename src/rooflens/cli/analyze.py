@@ -64,9 +64,9 @@ def analyze(
     Without --on, work and bytes are counted and everything that depends on a chip is left empty.
     """
     o.check_format(format)
-    from rooflens.pipeline.settings import make_settings
+    from rooflens.api import checked_settings
 
-    settings = make_settings(
+    settings = checked_settings(
         batch=batch, input=input, dim=dim, dtype=dtype, kv_dtype=kv_dtype, mode=mode, optimizer=optimizer, layout=layout,
         autocast=autocast, phase=phase, seq=seq, context=context, fusion=fusion, bn=bn, execution=execution, reuse=reuse,
         sparsity=sparsity, weight_density=weight_density, uncalibrated=uncalibrated, gate=gate, strict=strict,

@@ -13,7 +13,7 @@ MAX_DIM = 2**63 - 1
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """`batch` and `input` are None where the user left them out, so that a conflict can be told from a default; `given`
-    are all options that the user did not leave out."""
+    are all options that the user did not leave out, `inputs` what Python gave beside a model's name."""
 
     batch: int | None = None
     input: str | None = None
@@ -24,6 +24,7 @@ class Request:
     autocast: bool = False
     dim: tuple[tuple[str, int], ...] = ()
     given: tuple[tuple[str, Any], ...] = ()
+    inputs: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

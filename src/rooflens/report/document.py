@@ -287,11 +287,14 @@ def _unknown_rates(p: Prediction) -> list[str]:
     h, e = p.hardware, p.estimate
     assert h is not None and e is not None
     found: dict[str, None] = {}
+    if p.sheet.coverage.opaque:
+        count = sum(n for _, n, _ in p.sheet.coverage.opaque)
+        found[f"times unknown: {count} op{'s' * (count > 1)} could not be counted"] = None
     if h.offchip is None or h.offchip.bandwidth_bytes_per_s is None:
         fact = h.fact(f"memory.{h.offchip.level}.bandwidth") if h.offchip else None
         found[f"times are unknown: no off-chip bandwidth for {h.id} ({fact.source if fact else 'none given'})"] = None
-    for op, ceiling in zip(p.graph.ops, e.mapping.ceilings, strict=True):
-        if ceiling.flop_per_s is None and not op.view:
+    for row, ceiling in zip(p.sheet.rows, e.mapping.ceilings, strict=True):
+        if ceiling.flop_per_s is None and row.flops:
             fact = h.fact(f"peak.{ceiling.dtype}.{ceiling.unit}")
             why = fact.source if fact else "none given"
             found[f"times of {ceiling.dtype} {ceiling.unit} work are unknown on {h.id}: {why}"] = None

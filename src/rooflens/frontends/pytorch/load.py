@@ -41,6 +41,7 @@ def load_function(model: str, request: Request) -> Loaded:
     """Runs the user's own function; it returns a module, or a module and its inputs."""
     path, _, name = model.rpartition(":")
     module, inputs = _built(model, path, name)
+    inputs = inputs if request.inputs is None else request.inputs
     return load_given(module, inputs, request, name=name, source=model)
 
 
@@ -66,6 +67,8 @@ def module_of(model: str, request: Request) -> Found:
     from rooflens.frontends.pytorch.zoo import load_zoo
 
     found = load_zoo(model)
+    if request.inputs is not None:
+        return Found(name=model, module=found.module, inputs=given_inputs(request.inputs, request), notes=found.notes)
     shape = input_shape(request, found.input_shape)
     args = tuple(made_input(shape) for _ in range(found.copies))
     return Found(name=model, module=found.module, inputs=(args, {}), notes=found.notes)
