@@ -94,3 +94,18 @@ def test_a_class_is_no_module() -> None:
         rooflens.analyze(torch.nn.Linear)
     with pytest.raises(ModelError, match="type function"):
         rooflens.analyze(lambda x: x)
+
+
+def test_inputs_of_another_type_than_the_weights_are_refused_as_torch_does() -> None:
+    torch = pytest.importorskip("torch")
+    model, x = torch.nn.Linear(4, 4).half(), torch.zeros(2, 4)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        model(x)
+    with pytest.raises(ModelError, match="must have the same dtype, but got fp32 and fp16"):
+        rooflens.analyze(model, x)
+    for fitting in (
+        {"inputs": x.half()},
+        {"inputs": x, "dtype": "fp16"},
+        {"inputs": x, "dtype": "bf16", "autocast": True},
+    ):
+        assert rooflens.analyze(model, **fitting).to_dict()["totals"]["macs"] == 2 * 4 * 4

@@ -91,6 +91,8 @@ def make_settings(**options: Any) -> Settings:
             given[name] = read(name, given[name])
     settings = Settings(**given, given=tuple(given.items()))
     _check_later(settings)
+    if settings.training and settings.dtype in ("w8a16", "w4a16"):
+        raise SyntaxFault(f"--dtype {settings.dtype}: weights stored so narrow are not trained: use bf16, or inference")
     if not settings.training and settings.optimizer not in (None, "none"):
         raise SyntaxFault(f"--optimizer {settings.optimizer}: an optimizer steps in training: add --mode training")
     return settings

@@ -70,6 +70,9 @@ def module_of(model: str, request: Request) -> Found:
     if request.inputs is not None:
         return Found(name=model, module=found.module, inputs=given_inputs(request.inputs, request), notes=found.notes)
     shape = input_shape(request, found.input_shape)
+    if len(shape) != len(found.input_shape):
+        usual = "x".join(map(str, found.input_shape))
+        raise ShapeError(f"--input {request.input}: {model} takes {len(found.input_shape)} dimensions, such as {usual}")
     args = tuple(made_input(shape) for _ in range(found.copies))
     return Found(name=model, module=found.module, inputs=(args, {}), notes=found.notes)
 
@@ -115,7 +118,25 @@ def load_module(
             autocast=TORCH_DTYPES[cast] if cast else None,
             channels_last=request.channels_last,
         )
+    if keep and not cast:
+        _check_types(graph)
     return Loaded(graph=stored(graph, dtype), dtype=dtype, batch=_batch(graph))
+
+
+_FACTORS = {"linear": (0, 1), "matmul": (0, 1), "addmm": (1, 2)}  # which inputs torch wants in one type
+
+
+def _check_types(graph: Graph) -> None:
+    """On meta tensors torch lets these pass. Only what comes from outside is looked at: inside, a model may have set up
+    casts of its own."""
+    for op in graph.ops:
+        pair = [graph.tensors[op.inputs[i]] for i in _FACTORS.get(op.kind, ())]
+        if any(t.role == "input" for t in pair) and len({t.dtype for t in pair}) > 1:
+            got = " and ".join(t.dtype for t in pair)
+            raise ModelError(
+                f"layer '{op.module or op.id}': mat1 and mat2 must have the same dtype, but got {got}: give inputs of the "
+                "model's type, or choose one for all with --dtype"
+            )
 
 
 def prints_aside() -> AbstractContextManager[object]:
