@@ -80,6 +80,17 @@ def test_row_17_beyond_64_bits(cli) -> None:
     refused(cli("analyze", "resnet18", "--input", f"1x3x{2**63}x224"), "E_SHAPE")
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--input", f"{2**63 - 1}x3x224x224"), ("--batch", str(2**62)), ("--batch", str(2**63)),
+        ("--batch", "100000000000000"), ("--batch", "10000000000000"),  # the second: conv1's output alone is too large
+    ],
+)  # fmt: skip
+def test_row_17_beyond_what_torch_counts(cli, args: tuple[str, str]) -> None:
+    refused(cli("analyze", "resnet18", *args), "E_SHAPE")
+
+
 @pytest.mark.parametrize("name", ["model.pt", "model.pth", "model.pkl", "script.jit"])
 def test_rows_33_34_pickles_are_refused_unread(cli, tmp_path: Path, name: str) -> None:
     canary = tmp_path / "canary"
@@ -313,6 +324,19 @@ def test_row_54_locale_terminal_time_zone_and_paths(cli, tmp_path: Path) -> None
         (("analyze", ""), "E_MODEL", "no model"),
         (("analyze",), "E_USAGE", "MODEL"),
         (("nonsense",), "E_USAGE", "nonsense"),
+        (("analyse", NET), "E_USAGE", "Did you mean analyze?"),
+        (("hardware", "show"), "E_USAGE", "'rooflens hardware show --help'"),
+        (("hardware", "shw"), "E_USAGE", "'rooflens hardware --help'"),
+        (("analyze", "llama-3-9b"), "E_MODEL", "llama-3-8b"),
+        (("analyze", "resnet18", "--input", "3x224x224"), "E_SHAPE", "1x3x224x224"),
+        (("analyze", "-1x3x8x8 | relu"), "E_SHAPE", "-1"),
+        (("analyze", "--strict", "-1x3x8x8", "--on", "l4"), "E_SHAPE", "-1"),
+        (("analyze", "resnet18", "--input", "-1x3x8x8"), "E_SHAPE", "--input"),
+        (("analyze", "resnet18", "--batch", "-1"), "E_SYNTAX", "--batch -1"),
+        (("analyze", NET, "--on", "l4 with"), "E_HW", "nothing after 'with'"),
+        (("analyze", NET, "--mode", "training", "--dtype", "w4a16"), "E_SYNTAX", "not trained"),
+        (("report", "page.html"), "E_VERSION", "not in this version"),
+        (("report", "r.json", "--html", "p.html"), "E_VERSION", "not in this version"),
         (("analyze", NET, "--nonsense"), "E_USAGE", "--nonsense"),
         (("analyze", NET, "--plot", "x.bmp", "--on", "l4"), "E_SYNTAX", ".svg"),
         (("analyze", NET, "--plot", "x.svg"), "E_SYNTAX", "--on"),
@@ -433,7 +457,7 @@ def test_python_accepts_what_the_command_line_does(tmp_path: Path) -> None:
     with pytest.raises(RooflensError, match="type int"):
         rooflens.analyze(5)
     with pytest.raises(RooflensError, match="not in this version"):
-        _ = rooflens.fuse
+        rooflens.fuse(NET)
 
 
 @pytest.mark.parametrize(

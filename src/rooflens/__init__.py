@@ -1,6 +1,7 @@
 """rooflens: which zone of the roofline each layer of a neural network occupies, on any chip, and what to change."""
 
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 from rooflens.errors import InputError, NotInThisVersion, PartialResult, RooflensError
 from rooflens.version import __version__
@@ -20,9 +21,13 @@ __all__ = ["InputError", "NotInThisVersion", "PartialResult", "RooflensError", "
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        raise NotInThisVersion(f"rooflens.{name} is not in this version: use rooflens.analyze")
+        return partial(_later, name)
     if name not in _LAZY:
         raise AttributeError(f"module 'rooflens' has no attribute '{name}'")
     from importlib import import_module
 
     return getattr(import_module(_LAZY[name]), name)
+
+
+def _later(name: str, *args: Any, **options: Any) -> NoReturn:
+    raise NotInThisVersion(f"rooflens.{name} is not in this version: use rooflens.analyze")

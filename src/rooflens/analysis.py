@@ -65,17 +65,29 @@ class Analysis:
 
     def plot(self, path: str | None = None) -> bytes:
         """The roofline as SVG (or PNG by the path's ending); written to `path` where one is given."""
-        from rooflens.report.output import picture_format, write_bytes
-        from rooflens.report.render.plot import draw
-        from rooflens.report.sections.chart import chart_of
+        from rooflens.report.output import write_bytes
 
-        chart = chart_of(self.to_dict())
-        if chart is None:
-            raise InputError("nothing to draw: analyse on a chip whose peaks and bandwidth are published")
-        drawn = draw(chart, picture_format(path or "roofline.svg"))
+        drawn = self.picture(path or "roofline.svg")
         if path is not None:
             write_bytes(path, drawn)
         return drawn
+
+    def picture(self, path: str) -> bytes:
+        """What `plot` would write to such a path."""
+        from rooflens.report.output import picture_format
+        from rooflens.report.render.plot import draw
+        from rooflens.report.sections.chart import chart_of
+
+        kind, chart = picture_format(path), chart_of(self.to_dict())
+        if chart is None:
+            raise InputError("nothing to draw: analyse on a chip whose peaks and bandwidth are published")
+        return draw(chart, kind)
+
+    def to_text(self, format: str) -> str:
+        """In one of the forms that `--format` names."""
+        forms = {"json": self.to_json, "csv": self.to_csv, "md": self.to_markdown, "table": self.__str__}
+        text = forms[format]()
+        return text if text.endswith("\n") else f"{text}\n"
 
     def __repr__(self) -> str:
         p = self.prediction

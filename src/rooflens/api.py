@@ -5,26 +5,47 @@ from typing import Any
 
 from rooflens.analysis import Analysis
 from rooflens.collector import collector_paused
+from rooflens.compare.gates import check_gate
 from rooflens.errors import ModelError, SyntaxFault
-from rooflens.frontends.load import load_model
+from rooflens.frontends.load import load_model, load_with_inputs
 from rooflens.frontends.request import Loaded, Request
 from rooflens.hardware.load import load_chip, split_chips
 from rooflens.hardware.records import Hardware
 from rooflens.pipeline.run import predict
 from rooflens.pipeline.settings import Settings, make_settings
+from rooflens.report.output import Written, text_file, write_all
 
 
 def analyze(
-    model: Any, inputs: Any = None, *, on: str | os.PathLike[str] | Hardware | None = None, **options: Any
+    model: Any, inputs: Any = None, on: str | os.PathLike[str] | Hardware | None = None, **options: Any
 ) -> Analysis:
     """Every layer's place on the roofline of one chip.
 
     `model` is MODEL text (`"resnet18"`, layer text, a file) or a torch module; `inputs` a tensor, a tuple or a dict for
     a module. `options` are the command line's flags with underscores: `batch=8, dtype="bf16", mode="training"`.
     """
-    settings = make_settings(**options)
+    settings = checked_settings(**options)
     hardware, named = _one_chip(on)
-    return _analysis(load(model, inputs, settings), hardware, named, settings)
+    found = _analysis(load(model, inputs, settings), hardware, named, settings)
+    _write_files(found)
+    return found
+
+
+def checked_settings(**options: Any) -> Settings:
+    """Gates too are checked before anything is built."""
+    settings = make_settings(**options)
+    for gate in settings.gate:
+        check_gate(gate)
+    return settings
+
+
+def _write_files(found: Analysis) -> None:
+    """`output` in the form of `format`, and `plot`, as on the command line."""
+    settings = found.prediction.settings
+    files = [] if settings.plot is None else [Written(path=settings.plot, data=found.picture(settings.plot))]
+    if settings.output is not None:
+        files.append(text_file(settings.output, found.to_text(settings.format or "table")))
+    write_all(tuple(files))
 
 
 def _one_chip(on: Any) -> tuple[Hardware | None, str | None]:
@@ -36,7 +57,10 @@ def _one_chip(on: Any) -> tuple[Hardware | None, str | None]:
         raise SyntaxFault(f"on={on!r}: give a chip id, a path to a .toml, or a Hardware")
     chips = [c for t in texts for c in split_chips(os.fspath(t))]
     if len(chips) != 1:
-        raise SyntaxFault(f"on={on!r} names {len(chips)} chips: call analyze once for each")
+        raise SyntaxFault(
+            f"on={on!r} names {len(chips)} chips: call rooflens.analyze for each, or use the command line: "
+            "rooflens analyze MODEL --on A,B"
+        )
     return load_chip(chips[0]), chips[0]
 
 
@@ -52,7 +76,7 @@ def analyze_many(model: Any, chips: tuple[str, ...], settings: Settings) -> tupl
 
 
 def _analysis(loaded: Loaded, hardware: Hardware | None, on: str | None, settings: Settings) -> Analysis:
-    prediction = predict(loaded.graph, hardware, settings, loaded.dtype)
+    prediction = predict(loaded.graph, hardware, settings.adopting(loaded.settings), loaded.dtype)
     return Analysis(prediction=prediction, on=on, batch=loaded.batch)
 
 
@@ -66,15 +90,19 @@ def load(model: Any, inputs: Any, settings: Settings) -> Loaded:
         channels_last=settings.layout == "channels-last",
         autocast=settings.autocast,
         dim=settings.dim,
+        given=settings.given,
     )
     with collector_paused():
-        if isinstance(model, str | os.PathLike):
-            return load_model(os.fspath(model), request)
-        return _load_object(model, inputs, request)
+        if not isinstance(model, str | os.PathLike):
+            return _load_object(model, inputs, request)
+        text = os.fsdecode(model)
+        return load_model(text, request) if inputs is None else load_with_inputs(text, inputs, request)
 
 
 def _load_object(model: Any, inputs: Any, request: Request) -> Loaded:
-    name = type(model).__name__
+    name = model.__name__ if isinstance(model, type) else type(model).__name__
+    if isinstance(model, type) and hasattr(model, "named_parameters"):
+        raise ModelError(f"{name} is a class, not a module: make one first, such as {name}(…)")
     if not callable(model) or not hasattr(model, "named_parameters"):
         raise ModelError(f"a model of type {name}: give MODEL text, a path, or a torch module")
     from rooflens.frontends.pytorch.load import load_given

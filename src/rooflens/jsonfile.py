@@ -7,7 +7,7 @@ from typing import Any
 from rooflens.errors import ConfigError, EmptyError, FileError
 
 MAX_BYTES = 2_000_000_000
-MAX_DIGITS = 400
+MAX_DIGITS = 300  # what a float still holds
 
 
 def read_json(path: str, limit: int = MAX_BYTES) -> Any:

@@ -1,6 +1,5 @@
 """The command line: arguments in, a report on stdout and an exit status out. One file a verb, loaded when it is called."""
 
-import os
 import signal
 import sys
 
@@ -15,36 +14,46 @@ class Terminated(BaseException):
 
 def main() -> None:
     """Every failure a user can cause is one line on stderr and a status; nothing else is caught."""
-    signal.signal(signal.SIGTERM, _terminated)
-    try:
-        from rooflens.cli.app import run
+    from rooflens.cli import streams
 
-        status = run(sys.argv[1:])
-        sys.stdout.flush()
+    signal.signal(signal.SIGTERM, _terminated)
+    streams.mend()
+    try:
+        status = _run(sys.argv[1:])
     except RooflensError as error:
-        _say(f"rooflens: {error.code}: {error}")
+        streams.say(f"rooflens: {error.code}: {error}")
         status = error.status
     except KeyboardInterrupt:
-        _say("rooflens: interrupted")
+        streams.say("rooflens: interrupted")
         status = INTERRUPTED
     except Terminated:
         status = TERMINATED
-    except BrokenPipeError:
-        status = _closed_pipe()
     sys.exit(status)
+
+
+def _run(arguments: list[str]) -> int:
+    """What prints by itself, such as --help, meets closed and full streams too."""
+    from rooflens.cli import streams
+    from rooflens.cli.app import run
+
+    try:
+        status = run(arguments)
+        sys.stdout.flush()
+        return status
+    except SystemExit as error:  # how the parser's library leaves a closed pipe
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        sys.stdout = sys.__stdout__
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        streams.silence(sys.stdout)
+        raise streams.unwritable(error) from None
+    streams.silence(sys.stdout)
+    return 0
 
 
 def _terminated(signum: int, frame: object) -> None:
     raise Terminated
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(
-        line.encode(sys.stderr.encoding or "utf-8", "backslashreplace").decode(sys.stderr.encoding or "utf-8") + "\n"
-    )
-
-
-def _closed_pipe() -> int:
-    """The reader (`| head`) has what it wanted; the interpreter must not complain when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0

@@ -1,12 +1,16 @@
 """`rooflens analyze`: every layer's place on the roofline, its time, and advice."""
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from rooflens.cli import options as o
-from rooflens.errors import NotInThisVersion
+from rooflens.cli import streams
+
+if TYPE_CHECKING:
+    from rooflens.report.output import Written
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -33,19 +37,19 @@ def analyze(
     dim: o.Dim = None,
     dtype: o.Dtype = None,
     kv_dtype: o.KvDtype = None,
-    mode: o.Mode = "inference",
+    mode: o.Mode = None,
     optimizer: o.Optimizer = None,
-    layout: o.Layout = "nchw",
-    autocast: o.Autocast = False,
+    layout: o.Layout = None,
+    autocast: o.Autocast = None,
     phase: o.Phase = None,
     seq: o.Seq = None,
     context: o.Context = None,
     fusion: o.Fusion = "none",
     bn: o.Bn = "kept",
     execution: o.Execution = "eager",
-    reuse: o.Reuse = "compulsory",
-    sparsity: o.Sparsity = "none",
-    weight_density: o.WeightDensity = 1.0,
+    reuse: o.Reuse = None,
+    sparsity: o.Sparsity = None,
+    weight_density: o.WeightDensity = None,
     uncalibrated: o.Uncalibrated = False,
     gate: o.Gate = None,
     strict: o.Strict = False,
@@ -60,20 +64,16 @@ def analyze(
     Without --on, work and bytes are counted and everything that depends on a chip is left empty.
     """
     o.check_format(format)
-    for flag, value in (("--html", html), ("--trace-out", trace_out)):
-        if value is not None:
-            raise NotInThisVersion(f"{flag} is not in this version: use --plot FILE.svg or --format json")
-    from rooflens.pipeline.settings import make_settings
+    from rooflens.api import checked_settings
 
-    settings = make_settings(
+    settings = checked_settings(
         batch=batch, input=input, dim=dim, dtype=dtype, kv_dtype=kv_dtype, mode=mode, optimizer=optimizer, layout=layout,
         autocast=autocast, phase=phase, seq=seq, context=context, fusion=fusion, bn=bn, execution=execution, reuse=reuse,
         sparsity=sparsity, weight_density=weight_density, uncalibrated=uncalibrated, gate=gate, strict=strict,
+        format=format, output=output, html=html, plot=plot, trace_out=trace_out,
     )  # fmt: skip
     documents = _documents(model, on, settings)
-    if plot is not None:
-        plotted(documents, plot)
-    o.emit(rendered(documents, format), output)
+    o.emit(rendered(documents, format, output), output, plotted(documents, plot))
     return o.status_of(documents, strict)
 
 
@@ -81,13 +81,14 @@ def _documents(model: str, on: list[str] | None, settings: Any) -> list[dict[str
     from rooflens.api import analyze_many, analyze_one
     from rooflens.hardware.load import split_chips
 
+    streams.keep_for_results()
     if not on:
         return [analyze_one(model, None, settings).to_dict()]
     chips = tuple(chip for text in on for chip in split_chips(text))
     return [a.to_dict() for a in analyze_many(model, chips, settings)]
 
 
-def rendered(documents: list[dict[str, Any]], format: str) -> str:
+def rendered(documents: list[dict[str, Any]], format: str, output: str | None) -> str:
     from rooflens.report.document import comparison_document
     from rooflens.report.render import csv, markdown
     from rooflens.report.rows import HEADER, rows_of
@@ -101,16 +102,18 @@ def rendered(documents: list[dict[str, Any]], format: str) -> str:
             return csv.render_rows(HEADER, rows_of(documents[0]))
         rows = [(d["hardware"]["id"], *row) for d in documents for row in rows_of(d)]
         return csv.render_rows(("chip", *HEADER), rows)
-    render = markdown.render if format == "md" else o.terminal_text
+    render = markdown.render if format == "md" else partial(o.terminal_text, output=output)
     first = [render(side_by_side(documents))] if len(documents) > 1 else []
     return "\n".join([*first, *(render(blocks_of(d)) for d in documents)])
 
 
-def plotted(documents: list[dict[str, Any]], path: str) -> None:
+def plotted(documents: list[dict[str, Any]], path: str | None) -> "tuple[Written, ...]":
+    if path is None:
+        return ()
     from rooflens.report.sections.chart import chart_of
 
     drawn = [(d["settings"]["on"], chart_of(d)) for d in documents]
     charts = [(chip, c) for chip, c in drawn if c is not None]
     if len(charts) > 1:  # side by side only the chips tell the pictures apart
         charts = [(chip, replace(c, title=str(chip))) for chip, c in charts]
-    o.draw_charts(tuple(c for _, c in charts), path)
+    return o.pictures_of(tuple(c for _, c in charts), path)

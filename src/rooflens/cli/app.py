@@ -1,12 +1,14 @@
 """The table of verbs, and a group that imports a verb only when it is called, so that `--help` stays quick."""
 
 import importlib
+import re
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from rooflens.errors import NotInThisVersion
+from rooflens.cli import streams
+from rooflens.errors import NotInThisVersion, nearest
 from rooflens.version import __version__
 
 # verb -> one line of help; its module is cli/<verb>.py. Empty modules come with later versions.
@@ -94,7 +96,7 @@ def run(arguments: list[str]) -> int:
     """Usage faults become one line and status 2, like every other bad input."""
     command = typer.main.get_command(app)
     try:
-        found = command.main(args=arguments, prog_name="rooflens", standalone_mode=False)
+        found = command.main(args=_shapes_last(arguments), prog_name="rooflens", standalone_mode=False)
     except typer.Exit as done:
         return int(done.exit_code)
     except Exception as error:
@@ -104,13 +106,36 @@ def run(arguments: list[str]) -> int:
     return found if isinstance(found, int) else 0
 
 
+_SHAPE = re.compile(r"-\d+\s*(x|\||$)")
+_SWITCHES = ("--autocast", "--uncalibrated", "--strict")
+
+
+def _shapes_last(arguments: list[str]) -> list[str]:
+    """Layer text that begins with -1 is a MODEL with a wrong shape, not an option; what follows an option is its value."""
+    if "--" in arguments:
+        return arguments
+    places = range(1, len(arguments))
+    found = [
+        i for i in places
+        if _SHAPE.match(arguments[i]) and (not arguments[i - 1].startswith("-") or arguments[i - 1] in _SWITCHES)
+    ]  # fmt: skip
+    if not found:
+        return arguments
+    return [*(a for i, a in enumerate(arguments) if i not in found), "--", *(arguments[i] for i in found)]
+
+
 def _usage(error: Any) -> int:
-    where = (
-        f" (see 'rooflens {error.ctx.info_name} --help')" if getattr(error, "ctx", None) and error.ctx.parent else ""
-    )
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(error.ctx.get_help())
         return 0
-    message = " ".join(str(error.format_message()).split())
-    typer.echo(f"rooflens: E_USAGE: {message.rstrip('.')}{where or ': see rooflens --help'}", err=True)
+    path = error.ctx.command_path if getattr(error, "ctx", None) else "rooflens"
+    message = " ".join(str(error.format_message()).split()).rstrip(".")
+    streams.say(f"rooflens: E_USAGE: {message}{_meant(message)} (see '{path} --help')")
     return 2
+
+
+def _meant(message: str) -> str:
+    """The nearest verb, where the parser names none."""
+    unknown = re.match(r"No such command '([^']*)'$", message)
+    near = nearest(unknown.group(1), (*VERBS, *LATER), 1) if unknown else ""
+    return f".{near}" if near else ""

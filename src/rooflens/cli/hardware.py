@@ -10,6 +10,7 @@ from rooflens.errors import FileError
 
 if TYPE_CHECKING:
     from rooflens.hardware.records import Hardware
+    from rooflens.report.output import Written
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 Chip = Annotated[str, typer.Argument(metavar="CHIP", help="Catalogue id, path to a .toml, or either 'with KEY=VALUE'.")]
@@ -51,8 +52,7 @@ def show_chip(chip: Chip, format: o.Format = "table", output: o.Output = None, p
     found = _chips([chip])[0]
     facts = [{"key": f.key, "value": f.value, "source": f.source} for f in found.facts]
     document = {"schema": "rooflens.chip/1", **hardware_document(found), "facts": facts}
-    _draw((found,), plot)
-    o.emit_as(o.check_format(format), document, chip_blocks(found), facts, output)
+    o.emit_as(o.check_format(format), document, chip_blocks(found), facts, output, _drawn((found,), plot))
     return 0
 
 
@@ -63,9 +63,9 @@ def compare_chips(chips: Chips = None, format: o.Format = "table", output: o.Out
     from rooflens.report.sections.reference import chip_row, compare_blocks
 
     found = _chips(chips)
-    _draw(found, plot)
     document = {"schema": "rooflens.chips/1", "chips": [hardware_document(c) for c in found]}
-    o.emit_as(o.check_format(format), document, compare_blocks(found), [chip_row(c) for c in found], output)
+    rows, blocks = [chip_row(c) for c in found], compare_blocks(found)
+    o.emit_as(o.check_format(format), document, blocks, rows, output, _drawn(found, plot))
     return 0
 
 
@@ -101,9 +101,9 @@ def new_chip(
     return 0
 
 
-def _draw(chips: "tuple[Hardware, ...]", plot: str | None) -> None:
+def _drawn(chips: "tuple[Hardware, ...]", plot: str | None) -> "tuple[Written, ...]":
     if plot is None:
-        return
+        return ()
     from rooflens.report.sections.reference import charts_of
 
-    o.draw_charts(charts_of(chips), plot)
+    return o.pictures_of(charts_of(chips), plot)

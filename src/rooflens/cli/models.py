@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from rooflens.cli import options as o
+from rooflens.cli import streams
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
@@ -25,6 +26,7 @@ def list_models(
     from rooflens.report.blocks import Column, Heading, Table
 
     needs_torch()
+    streams.keep_for_results()  # packages of models may talk when they are imported
     from rooflens.frontends.pytorch.zoo import zoo_names
 
     found = [n for n in zoo_names() if contains.lower() in n.lower()]
@@ -44,6 +46,7 @@ def show_model(model: o.Model, input: o.Input = None, format: o.Format = "table"
     from rooflens.pipeline.settings import make_settings
     from rooflens.report.sections.head import title, totals
 
+    streams.keep_for_results()
     document = analyze_one(model, None, make_settings(input=input)).to_dict()
     rows = [{**{k: document["model"][k] for k in ("name", "params", "param_bytes")}, **document["totals"]}]
     o.emit_as(o.check_format(format), document, (*title(document), *totals(document)), rows, output)

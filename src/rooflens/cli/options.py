@@ -3,12 +3,16 @@
 import json
 import os
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from rooflens.errors import FileError, PartialResult, SyntaxFault
+from rooflens.cli import streams
+from rooflens.errors import PartialResult, SyntaxFault
 from rooflens.report.blocks import Block, Roofline
+
+if TYPE_CHECKING:
+    from rooflens.report.output import Written
 
 Model = Annotated[
     str,
@@ -29,10 +33,12 @@ Input = Annotated[
 Dim = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Bind a symbolic dimension; may be repeated.")]
 Dtype = Annotated[str | None, typer.Option(help="fp32 tf32 bf16 fp16 fp8 int8 w8a16 w4a16. [default: fp32]")]
 KvDtype = Annotated[str | None, typer.Option(help="Type of the KV cache (not in this version).")]
-Mode = Annotated[str, typer.Option(help="inference or training (forward, backward, optimizer step).")]
+Mode = Annotated[
+    str | None, typer.Option(help="inference or training (forward, backward, optimizer step). [default: inference]")
+]
 Optimizer = Annotated[str | None, typer.Option(help="none, sgd or adamw. [default: adamw in training]")]
-Layout = Annotated[str, typer.Option(help="nchw or channels-last.")]
-Autocast = Annotated[bool, typer.Option("--autocast", help="fp32 weights, compute in --dtype.")]
+Layout = Annotated[str | None, typer.Option(help="nchw or channels-last. [default: nchw]")]
+Autocast = Annotated[bool | None, typer.Option("--autocast", help="fp32 weights, compute in --dtype.")]
 Phase = Annotated[str | None, typer.Option(help="prefill or decode (not in this version).")]
 Seq = Annotated[int | None, typer.Option(help="Sequence length of token models.")]
 Context = Annotated[int | None, typer.Option(help="Context length in decode.")]
@@ -41,9 +47,13 @@ Bn = Annotated[str, typer.Option(help="kept (folded: not in this version).")]
 Execution = Annotated[
     str, typer.Option(help="eager or graph: which launch cost latency counts (compiled: not in this version).")
 ]
-Reuse = Annotated[str, typer.Option(help="none, line-buffer or compulsory: fills the per-output view.")]
-Sparsity = Annotated[str, typer.Option(help="none or 2:4.")]
-WeightDensity = Annotated[float, typer.Option(help="Stored share of weight bytes after compression, 0 to 1.")]
+Reuse = Annotated[
+    str | None, typer.Option(help="none, line-buffer or compulsory: fills the per-output view. [default: compulsory]")
+]
+Sparsity = Annotated[str | None, typer.Option(help="none or 2:4. [default: none]")]
+WeightDensity = Annotated[
+    float | None, typer.Option(help="Stored share of weight bytes after compression, 0 to 1. [default: 1.0]")
+]
 Uncalibrated = Annotated[bool, typer.Option("--uncalibrated", help="Ignore calibration profiles.")]
 Gate = Annotated[
     list[str] | None,
@@ -72,41 +82,33 @@ def check_format(name: str) -> str:
     return name
 
 
-def terminal_text(blocks: tuple[Block, ...]) -> str:
-    """Drawn for where it goes: colour only on a terminal that wants it, at most its width."""
+def terminal_text(blocks: tuple[Block, ...], output: str | None) -> str:
+    """Drawn for where it goes: a file is the same for everybody, colour is for a terminal that wants it."""
     from rooflens.report.render.terminal import render
 
-    tty = sys.stdout.isatty()
-    width = min(os.get_terminal_size().columns, 120) if tty else 80
-    color = tty and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    return render(blocks, width=max(width, 40), color=color, unicode=_unicode())
+    if output is not None:
+        return render(blocks)
+    stream = streams.results()
+    color = stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return render(blocks, width=max(min(streams.width(stream), 120), 40), color=color, unicode=_unicode(stream))
 
 
-def _unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "utf32")
+def _unicode(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "utf32")
 
 
 def as_json(document: Any) -> str:
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def emit(text: str, output: str | None) -> None:
-    """To the file, whole, or to stdout, in whatever encoding stdout has."""
-    from rooflens.report.output import write_text
+def emit(text: str, output: str | None, pictures: "tuple[Written, ...]" = ()) -> None:
+    """All files or none of them, and then the text where it has none of its own."""
+    from rooflens.report.output import text_file, write_all
 
     text = text if text.endswith("\n") else text + "\n"
-    if output is not None:
-        write_text(output, text)
-        return
-    encoding = sys.stdout.encoding or "utf-8"
-    try:
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter fails again at exit
-        raise FileError(f"standard output: cannot be written: {error.strerror}: send it elsewhere with -o") from None
+    write_all((*pictures, *([text_file(output, text)] if output is not None else [])))
+    if output is None:
+        streams.write(text)
 
 
 def status_of(documents: list[dict[str, Any]], strict: bool) -> int:
@@ -123,30 +125,43 @@ def status_of(documents: list[dict[str, Any]], strict: bool) -> int:
 def progress(line: str) -> None:
     """Notes go to stderr, and only to a person."""
     if sys.stderr.isatty():
-        sys.stderr.write(line + "\n")
+        streams.say(line)
 
 
 def emit_as(
-    format: str, document: Any, blocks: tuple[Block, ...], rows: list[dict[str, Any]], output: str | None
+    format: str,
+    document: Any,
+    blocks: tuple[Block, ...],
+    rows: list[dict[str, Any]],
+    output: str | None,
+    pictures: "tuple[Written, ...]" = (),
 ) -> None:
     """One result in the form that was asked for: the document as JSON, its rows as CSV, its blocks as text."""
+    emit(_in_form(format, document, blocks, rows, output), output, pictures)
+
+
+def _in_form(
+    format: str, document: Any, blocks: tuple[Block, ...], rows: list[dict[str, Any]], output: str | None
+) -> str:
     if format == "json":
-        emit(as_json(document), output)
-    elif format == "csv":
+        return as_json(document)
+    if format == "csv":
         from rooflens.report.render.csv import render_rows
 
         header = tuple(rows[0]) if rows else ()
-        emit(render_rows(header, [tuple(r.values()) for r in rows]), output)
-    elif format == "md":
+        return render_rows(header, [tuple(r.values()) for r in rows])
+    if format == "md":
         from rooflens.report.render.markdown import render
 
-        emit(render(blocks), output)
-    else:
-        emit(terminal_text(blocks), output)
+        return render(blocks)
+    return terminal_text(blocks, output)
 
 
-def draw_charts(charts: tuple[Roofline, ...], path: str) -> None:
-    from rooflens.report.output import picture_format, write_bytes
+def pictures_of(charts: tuple[Roofline, ...], path: str | None) -> "tuple[Written, ...]":
+    """The file that --plot asks for, drawn but not yet written."""
+    if path is None:
+        return ()
+    from rooflens.report.output import Written, picture_format
     from rooflens.report.render.plot import draw
 
     kind = picture_format(path)
@@ -154,4 +169,4 @@ def draw_charts(charts: tuple[Roofline, ...], path: str) -> None:
         raise SyntaxFault(
             f"--plot {path}: nothing to draw: name a chip with --on whose peaks and bandwidth are published"
         )
-    write_bytes(path, draw(charts if len(charts) > 1 else charts[0], kind))
+    return (Written(path=path, data=draw(charts if len(charts) > 1 else charts[0], kind)),)

@@ -34,9 +34,8 @@ def plot(
 
     found = bare_document(peak, bandwidth, tuple(point or ()))
     chart = bare_roofline(found, title)
-    if output is not None and output.lower().endswith((".svg", ".png")):
-        o.draw_charts((chart,), output)
-        o.emit_as(o.check_format(format), found, bare_blocks(found, chart), found["points"], None)
-        return 0
-    o.emit_as(o.check_format(format), found, bare_blocks(found, chart), found["points"], output)
+    picture = output is not None and output.lower().endswith((".svg", ".png"))
+    drawn = o.pictures_of((chart,), output) if picture else ()
+    blocks, text_to = bare_blocks(found, chart), None if picture else output
+    o.emit_as(o.check_format(format), found, blocks, found["points"], text_to, drawn)
     return 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rooflens.cli import options as o
+from rooflens.cli import streams
 from rooflens.errors import FileError, ModelError, NotInThisVersion
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def _document(model: str, batch: int | None, input: str | None) -> dict[str, Any
     from rooflens.pipeline.settings import make_settings
 
     settings = make_settings(batch=batch, input=input)
+    streams.keep_for_results()
     _check_module(model)
     return _counted(model, settings)
 

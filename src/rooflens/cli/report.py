@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from rooflens.cli import options as o
+from rooflens.errors import NotInThisVersion
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 EPILOG = """Examples:
@@ -20,14 +21,17 @@ def report(
     result: Annotated[str, typer.Argument(metavar="RESULT.json", help="A result saved with --format json.")],
     format: o.Format = "table",
     output: o.Output = None,
+    html: o.Html = None,
     plot: o.Plot = None,
 ) -> int:
     """Draw a saved result again; nothing is traced or measured anew."""
+    if html is not None or result.lower().endswith((".html", ".htm")):
+        raise NotInThisVersion(
+            "HTML pages are not in this version: give a RESULT.json, and --plot FILE.svg or --format md"
+        )
     from rooflens.cli.analyze import plotted, rendered
     from rooflens.report.saved import read_documents
 
     documents = read_documents(result)
-    if plot is not None:
-        plotted(documents, plot)
-    o.emit(rendered(documents, o.check_format(format)), output)
+    o.emit(rendered(documents, o.check_format(format), output), output, plotted(documents, plot))
     return 0

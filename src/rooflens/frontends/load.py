@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from rooflens.errors import FileError, FormatError, ModelError, NotInThisVersion, ShapeError, needs_extra
+from rooflens.errors import FileError, FormatError, InputError, ModelError, NotInThisVersion, ShapeError, needs_extra
 from rooflens.frontends.request import Loaded, Request, autocast_dtype, check_batch, recorded_dtype, stored
 
 _TEXT = re.compile(r"^\s*-?\d+(\s*x\s*-?\d+)*\s*(\||$)")
@@ -37,6 +38,18 @@ def load_model(model: str, request: Request) -> Loaded:
             f"--dim {request.dim[0][0]}={request.dim[0][1]}: this model has no symbolic dimension: leave --dim out"
         )
     return frontend.load(text, request)
+
+
+def load_with_inputs(model: str, inputs: Any, request: Request) -> Loaded:
+    """Inputs of the user's own, for the models that run by being called."""
+    text = model.strip()
+    frontend = next(f for f in FRONTENDS if f.takes(text))
+    if frontend.name not in ("zoo", "function"):
+        raise InputError(
+            f"inputs beside {frontend.name} '{text[:60]}': it says its own: leave inputs out, or give a zoo name, "
+            "file.py:function or a module"
+        )
+    return frontend.load(text, replace(request, inputs=inputs))
 
 
 def _text(model: str, request: Request) -> Loaded:

@@ -1,6 +1,7 @@
 """What is asked of a frontend, and how a dtype is recorded and then stored. Request in, retyped Graph out."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from rooflens.errors import ShapeError, SyntaxFault
 from rooflens.graph.records import Graph, retyped
@@ -11,7 +12,8 @@ MAX_DIM = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """`batch` and `input` are None where the user left them out, so that a conflict can be told from a default."""
+    """`batch` and `input` are None where the user left them out, so that a conflict can be told from a default; `given`
+    are all options that the user did not leave out, `inputs` what Python gave beside a model's name."""
 
     batch: int | None = None
     input: str | None = None
@@ -21,15 +23,19 @@ class Request:
     channels_last: bool = False
     autocast: bool = False
     dim: tuple[tuple[str, int], ...] = ()
+    given: tuple[tuple[str, Any], ...] = ()
+    inputs: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """A graph stored in its dtype, with the batch that throughput counts."""
+    """A graph stored in its dtype, with the batch that throughput counts. `settings` are options that came with the
+    model, for where the user gave none."""
 
     graph: Graph
     dtype: str
     batch: int | None
+    settings: tuple[tuple[str, Any], ...] = ()
 
 
 # Types that torch cannot run everywhere are recorded in a wider one and stored narrow afterwards.

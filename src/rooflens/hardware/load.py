@@ -32,6 +32,8 @@ def catalog_ids() -> tuple[str, ...]:
 
 def load_chip(text: str) -> Hardware:
     """The chip that CHIP text names."""
+    if _is_file(text):
+        return load_file(Path(text.strip()))
     base, _, changes = _split_with(text.strip())
     hardware = _load_base(base)
     return _with_changes(hardware, changes) if changes else hardware
@@ -39,6 +41,8 @@ def load_chip(text: str) -> Hardware:
 
 def split_chips(text: str) -> tuple[str, ...]:
     """A comma list of chips; a piece with `=` belongs to the `with` before it."""
+    if _is_file(text):
+        return (text.strip(),)
     chips: list[str] = []
     for piece in (p.strip() for p in text.split(",")):
         if "=" in piece and " with " not in piece and chips:
@@ -50,8 +54,13 @@ def split_chips(text: str) -> tuple[str, ...]:
     return tuple(chips)
 
 
+def _is_file(text: str) -> bool:
+    """A path may hold commas and the word `with`."""
+    return text.strip().endswith(".toml") and os.path.isfile(text.strip())  # noqa: PTH113 - takes any text, even NUL
+
+
 def _split_with(text: str) -> tuple[str, str, str]:
-    base, found, changes = text.partition(" with ")
+    base, found, changes = f"{text} ".partition(" with ")
     if found and not changes.strip():
         raise HardwareError(f"'{text}': nothing after 'with': write KEY=VALUE, such as memory.offchip.bandwidth=5TB/s")
     return base.strip(), found, changes.strip()
@@ -99,12 +108,19 @@ def _with_change(hardware: Hardware, piece: str) -> Hardware:
 
 
 def _resolve(hardware: Hardware, key: str) -> str:
-    """`memory.offchip` names whichever off-chip level this chip has."""
-    if not key.startswith("memory.offchip."):
+    """`memory.offchip` names whichever off-chip level this chip has, and it has no second one."""
+    level = key.split(".")[1] if key.startswith("memory.") and key.count(".") == 2 else ""
+    if level not in ("offchip", *OFFCHIP):
         return key
     if hardware.offchip is None:
         raise HardwareError(f"{key}: {hardware.id} has no off-chip memory level: name one of {' '.join(OFFCHIP)}")
-    return key.replace("offchip", hardware.offchip.level, 1)
+    own = key.replace(level, hardware.offchip.level, 1)
+    if level not in ("offchip", hardware.offchip.level):
+        raise HardwareError(
+            f"{key}: the off-chip memory of {hardware.id} is {hardware.offchip.level}: write {own} or "
+            f"{key.replace(level, 'offchip', 1)}"
+        )
+    return own
 
 
 def load_file(path: Path) -> Hardware:

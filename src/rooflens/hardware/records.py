@@ -49,6 +49,7 @@ SCHEMA: dict[tuple[str, ...], str] = {
     ("cost", "hour"): "usd",
 }
 _NAMES = {"peak": DTYPES, "ops_per_clock": DTYPES, "energy": DTYPES, "memory": LEVELS}
+SMALLEST, LARGEST = 1e-30, 1e30  # beyond these, ratios of two values leave what a float holds
 ZERO_ALLOWED = ("power.idle", "launch.eager", "launch.graph", "cost.hour")
 
 
@@ -188,6 +189,8 @@ def checked_value(key: str, raw: str | int | float) -> float:
         raise HardwareError(f"{key}: {error}") from None
     if value < 0 or (value == 0 and key not in ZERO_ALLOWED):
         raise HardwareError(f"{key}: {raw} must be above 0: {units.EXAMPLES[dimension]}")
+    if value and not SMALLEST <= value <= LARGEST:
+        raise HardwareError(f"{key}: {raw} is no value of a machine: {units.EXAMPLES[dimension]}")
     return value
 
 

@@ -82,6 +82,8 @@ def check_dtype(hardware: Hardware, dtype: str) -> None:
 def ceiling(hardware: Hardware, dtype: str, unit: str, asked: str) -> Ceiling:
     """Matrix work without a matrix unit of that type runs on the vector unit; vector work never runs on a matrix unit."""
     listed = {p.dtype for p in hardware.peaks}
+    if dtype == "bf16" and asked in ("w8a16", "w4a16") and dtype not in listed and "fp16" in listed:
+        dtype = "fp16"  # the activations have 16 bits, of whichever type the chip computes in
     if dtype not in listed:
         dtype = "fp32" if "fp32" in listed else compute_type(asked)
     if unit == "matrix" and hardware.has(dtype, "matrix"):

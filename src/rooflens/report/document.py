@@ -14,10 +14,11 @@ from rooflens.graph.records import Graph, Op, Tensor, graph_hash
 from rooflens.hardware.lint import lint
 from rooflens.hardware.records import Hardware, hardware_hash
 from rooflens.pipeline.run import Prediction
+from rooflens.resultfile import ANALYSIS_SCHEMA
 from rooflens.units import show
 from rooflens.version import __version__
 
-SCHEMA = "rooflens.analysis/1"
+SCHEMA = ANALYSIS_SCHEMA
 COMPARISON_SCHEMA = "rooflens.comparison/1"
 
 
@@ -68,6 +69,8 @@ def _model(graph: Graph) -> dict[str, Any]:
         "inputs": [
             {"name": t.name, "shape": list(t.shape), "dtype": t.dtype} for t in (graph.tensors[i] for i in graph.inputs)
         ],
+        "assumptions": list(graph.assumptions),
+        "notes": list(graph.notes),
     }
 
 
@@ -82,12 +85,19 @@ def _stored_tensor(t: Tensor) -> dict[str, Any]:
 def _settings(p: Prediction, on: str | None, batch: int | None) -> dict[str, Any]:
     s = p.settings
     return {
-        "on": on, "batch": batch, "input": s.input, "dim": dict(s.dim), "dtype": p.dtype, "kv_dtype": s.kv_dtype,
+        "on": on, "batch": batch, "input": _input_in_force(p.graph), "dim": dict(s.dim), "dtype": p.dtype, "kv_dtype": s.kv_dtype,
         "mode": s.mode, "optimizer": s.step, "layout": s.layout, "autocast": s.autocast, "phase": s.phase, "seq": s.seq,
         "context": s.context, "fusion": s.fusion, "bn": s.bn, "execution": s.execution, "reuse": s.reuse,
         "sparsity": s.sparsity, "weight_density": s.weight_density, "uncalibrated": s.uncalibrated, "gate": list(s.gate),
-        "strict": s.strict,
+        "strict": s.strict, "format": s.format, "output": s.output, "html": s.html, "plot": s.plot,
+        "trace_out": s.trace_out,
     }  # fmt: skip
+
+
+def _input_in_force(graph: Graph) -> str | None:
+    """As --input would say it; inputs that differ in shape have no such text."""
+    shapes = {graph.tensors[i].shape for i in graph.inputs}
+    return "x".join(map(str, shapes.pop())) if len(shapes) == 1 else None
 
 
 def hardware_document(h: Hardware) -> dict[str, Any]:
@@ -277,11 +287,14 @@ def _unknown_rates(p: Prediction) -> list[str]:
     h, e = p.hardware, p.estimate
     assert h is not None and e is not None
     found: dict[str, None] = {}
+    if p.sheet.coverage.opaque:
+        count = sum(n for _, n, _ in p.sheet.coverage.opaque)
+        found[f"times unknown: {count} op{'s' * (count > 1)} could not be counted"] = None
     if h.offchip is None or h.offchip.bandwidth_bytes_per_s is None:
         fact = h.fact(f"memory.{h.offchip.level}.bandwidth") if h.offchip else None
         found[f"times are unknown: no off-chip bandwidth for {h.id} ({fact.source if fact else 'none given'})"] = None
-    for op, ceiling in zip(p.graph.ops, e.mapping.ceilings, strict=True):
-        if ceiling.flop_per_s is None and not op.view:
+    for row, ceiling in zip(p.sheet.rows, e.mapping.ceilings, strict=True):
+        if ceiling.flop_per_s is None and row.flops:
             fact = h.fact(f"peak.{ceiling.dtype}.{ceiling.unit}")
             why = fact.source if fact else "none given"
             found[f"times of {ceiling.dtype} {ceiling.unit} work are unknown on {h.id}: {why}"] = None

@@ -17,9 +17,10 @@ from torch import fx, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from rooflens.errors import FormatError, RooflensError, ShapeError
-from rooflens.frontends.pytorch.load import load_module
+from rooflens.frontends.pytorch.load import load_module, made_input
 from rooflens.frontends.pytorch.recorder import Recorder
-from rooflens.frontends.request import Loaded, Request, check_batch, parse_shape
+from rooflens.frontends.pytorch.symbols import bound_shapes
+from rooflens.frontends.request import Loaded, Request
 
 MAX_JSON_BYTES = 500_000_000
 MAX_RATIO = 200  # text compresses some twenty times; a bomb thousands
@@ -33,10 +34,9 @@ _NAME = re.compile(r"^[A-Za-z_][\w.]*$")
 def load_exported(path: Path, request: Request) -> Loaded:
     graph, weights, constants = _read(path)
     module = _Exported(_deserialised(path, graph, weights, constants), path)
-    found, bound = _input_shapes(module, request)
-    args = tuple(torch.empty(s, dtype=d, device="meta") for s, d in found)
+    args, bound = _inputs(module, request)
     asked = replace(request, batch=None, input=None)
-    loaded = load_module(module, (args, {}), asked, name=path.stem, source=str(path))
+    loaded = load_module(module, (tuple(args), {}), asked, name=path.stem, source=str(path))
     notes = tuple(f"symbolic dimension {name} of {path.name} taken as {n}" for name, n in bound.items())
     return replace(loaded, graph=replace(loaded.graph, assumptions=(*loaded.graph.assumptions, *notes)))
 
@@ -60,7 +60,13 @@ def _looks_like(path: Path) -> str:
 
 
 def _check_zip(path: Path, archive: zipfile.ZipFile) -> None:
-    for info in archive.infolist():
+    entries = archive.infolist()
+    whole, packed = sum(i.file_size for i in entries), sum(i.compress_size for i in entries)
+    if whole > MAX_RATIO * max(packed, 1) and whole > 1_000_000:
+        raise FormatError(
+            f"{path}: its {len(entries)} entries expand {whole // max(packed, 1)} times: refused as a zip bomb"
+        )
+    for info in entries:
         parts = PurePosixPath(info.filename.replace("\\", "/"))
         if parts.is_absolute() or ".." in parts.parts:
             raise FormatError(f"{path}: entry '{info.filename}' points outside the archive: it is refused; {_CURE}")
@@ -212,41 +218,9 @@ def _module_of(node: fx.Node) -> tuple[str, str]:
     return (str(stack[-1][0]), str(stack[-1][1])) if stack else ("", "")
 
 
-Shapes = list[tuple[tuple[int, ...], torch.dtype]]
-
-
-def _input_shapes(module: _Exported, request: Request) -> tuple[Shapes, dict[str, int]]:
-    """As exported. A symbolic dimension takes what --dim says, or the batch where it is the first, or its example value."""
+def _inputs(module: _Exported, request: Request) -> tuple[list[torch.Tensor], dict[str, int]]:
     names = {spec.arg.name for spec, name in module.state if name is None}
-    bound = dict(request.dim)
-    used: dict[str, int] = {}
-    found = [
-        (_shape(n.meta["val"], request.batch, bound, used), n.meta["val"].dtype)
-        for n in module.program.graph.nodes
-        if n.op == "placeholder" and n.name in names
-    ]
-    unknown = [name for name in bound if name not in used]
-    if unknown:
-        raise ShapeError(
-            f"--dim {unknown[0]}: {module.path} has no such symbolic dimension, it has {' '.join(used) or 'none'}"
-        )
-    if request.input is not None:
-        if len(found) != 1:
-            raise ShapeError(f"--input {request.input}: {module.path} takes {len(found)} inputs: leave --input out")
-        found, used = [(parse_shape(request.input), found[0][1])], {}
-    if found:
-        check_batch(request, found[0][0], "the exported shape")
-    return found, used
-
-
-def _shape(value: Any, batch: int | None, bound: dict[str, int], used: dict[str, int]) -> tuple[int, ...]:
-    dims = []
-    for place, n in enumerate(value.shape):
-        if not isinstance(n, torch.SymInt):
-            dims.append(int(n))
-            continue
-        name = str(n.node.expr)
-        default = batch if place == 0 and batch is not None else int(n.node.hint)
-        used[name] = bound.get(name, default)
-        dims.append(used[name])
-    return tuple(dims)
+    nodes = (n for n in module.program.graph.nodes if n.op == "placeholder" and n.name in names)
+    examples = [n.meta["val"] for n in nodes]
+    shapes, sizes = bound_shapes(examples, module.program.range_constraints, request, str(module.path))
+    return [made_input(s, t.dtype) for s, t in zip(shapes, examples, strict=True)], sizes

@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def load_function(model: str, request: Request) -> Loaded:
     """Runs the user's own function; it returns a module, or a module and its inputs."""
     path, _, name = model.rpartition(":")
     module, inputs = _built(model, path, name)
+    inputs = inputs if request.inputs is None else request.inputs
     return load_given(module, inputs, request, name=name, source=model)
 
 
@@ -66,9 +68,25 @@ def module_of(model: str, request: Request) -> Found:
     from rooflens.frontends.pytorch.zoo import load_zoo
 
     found = load_zoo(model)
+    if request.inputs is not None:
+        return Found(name=model, module=found.module, inputs=given_inputs(request.inputs, request), notes=found.notes)
     shape = input_shape(request, found.input_shape)
-    args = tuple(torch.empty(shape, device="meta") for _ in range(found.copies))
+    if len(shape) != len(found.input_shape):
+        usual = "x".join(map(str, found.input_shape))
+        raise ShapeError(f"--input {request.input}: {model} takes {len(found.input_shape)} dimensions, such as {usual}")
+    args = tuple(made_input(shape) for _ in range(found.copies))
     return Found(name=model, module=found.module, inputs=(args, {}), notes=found.notes)
+
+
+def made_input(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """On meta, where torch still counts a tensor's bytes, in 64 bits."""
+    try:
+        return torch.empty(shape, dtype=dtype, device="meta")
+    except (RuntimeError, TypeError, OverflowError):
+        raise ShapeError(
+            f"an input of {'x'.join(map(str, shape))} has more bytes than torch can count in 64 bits: give a smaller batch "
+            "or shape, or layer text, which has no such limit"
+        ) from None
 
 
 def _built(model: str, path: str, name: str) -> tuple[nn.Module, Any]:
@@ -89,18 +107,42 @@ def load_module(
     cast = autocast_dtype(request)
     keep = request.dtype is None and default_dtype is None
     wanted = None if keep else TORCH_DTYPES["fp32" if cast else recorded_dtype(dtype)]
-    graph = trace_module(
-        module,
-        *inputs,
-        name=name,
-        source=source,
-        dtype=wanted,
-        training=request.training,
-        optimizer=request.optimizer,
-        autocast=TORCH_DTYPES[cast] if cast else None,
-        channels_last=request.channels_last,
-    )
+    with prints_aside():
+        graph = trace_module(
+            module,
+            *inputs,
+            name=name,
+            source=source,
+            dtype=wanted,
+            training=request.training,
+            optimizer=request.optimizer,
+            autocast=TORCH_DTYPES[cast] if cast else None,
+            channels_last=request.channels_last,
+        )
+    if keep and not cast:
+        _check_types(graph)
     return Loaded(graph=stored(graph, dtype), dtype=dtype, batch=_batch(graph))
+
+
+_FACTORS = {"linear": (0, 1), "matmul": (0, 1), "addmm": (1, 2)}  # which inputs torch wants in one type
+
+
+def _check_types(graph: Graph) -> None:
+    """On meta tensors torch lets these pass. Only what comes from outside is looked at: inside, a model may have set up
+    casts of its own."""
+    for op in graph.ops:
+        pair = [graph.tensors[op.inputs[i]] for i in _FACTORS.get(op.kind, ())]
+        if any(t.role == "input" for t in pair) and len({t.dtype for t in pair}) > 1:
+            got = " and ".join(t.dtype for t in pair)
+            raise ModelError(
+                f"layer '{op.module or op.id}': mat1 and mat2 must have the same dtype, but got {got}: give inputs of the "
+                "model's type, or choose one for all with --dtype"
+            )
+
+
+def prints_aside() -> AbstractContextManager[object]:
+    """Results may be on their way to standard output: what a model prints goes to standard error."""
+    return redirect_stdout(sys.stderr)
 
 
 def _batch(graph: Graph) -> int | None:
@@ -112,7 +154,7 @@ def given_inputs(inputs: Any, request: Request) -> Args:
     """A tensor, a tuple of positional or a dict of keyword inputs; without any, an image of the asked shape."""
     inputs = tuple(inputs) if isinstance(inputs, list) else inputs
     if inputs is None:
-        return (torch.empty(input_shape(request, IMAGE), device="meta"),), {}
+        return (made_input(input_shape(request, IMAGE)),), {}
     args = inputs if isinstance(inputs, tuple) else () if isinstance(inputs, Mapping) else (inputs,)
     kwargs = dict(inputs) if isinstance(inputs, Mapping) else {}
     first = next((t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor)), None)
@@ -131,7 +173,8 @@ def _function(path: Path, name: str) -> Any:
     code = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(code)
+        with prints_aside():
+            spec.loader.exec_module(code)
     except (Exception, SystemExit) as error:
         raise ModelError(
             f"{path}: raised {type(error).__name__} when imported: {error}: run it by itself first"
@@ -146,7 +189,8 @@ def _function(path: Path, name: str) -> Any:
 
 def _call(function: Any, model: str) -> Any:
     try:
-        return function()
+        with prints_aside():
+            return function()
     except RooflensError:
         raise
     except (Exception, SystemExit) as error:

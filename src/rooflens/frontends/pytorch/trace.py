@@ -136,13 +136,13 @@ def _forward(
             return list(_outputs(module(*args, **kwargs)))
         except RooflensError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not recorder.apart and isinstance(error, RuntimeError) and _GRADIENT_WORDS.search(str(error)):
                 raise GradientInForward("the model differentiates in its own forward pass") from error
             raise _rejected(recorder, error) from error
 
 
-def _rejected(recorder: Recorder, error: Exception) -> RooflensError:
+def _rejected(recorder: Recorder, error: BaseException) -> RooflensError:
     where = f"layer '{recorder.module}'" if recorder.module else "the model"
     text = f"{type(error).__name__}: {str(error) or 'no message'}"
     if "more than 1 value per channel" in text:
@@ -200,7 +200,7 @@ def _backward(recorder: Recorder, module: nn.Module, outputs: list[torch.Tensor]
             found = torch.autograd.grad(starts, parameters, seeds, allow_unused=True)
         except RooflensError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ModelError(f"backward raised {type(error).__name__}: {error}") from error
     track = recorder.tracker
     return [(track.id_of(p), track.id_of(g)) for p, g in zip(parameters, found, strict=True) if g is not None]

@@ -15,6 +15,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from rooflens.errors import ModelError, nearest, needs_extra
+from rooflens.frontends.load import CATALOGUE_LATER
 from rooflens.frontends.pytorch.compat import prepare_torchvision
 
 TIMM = "timm:"
@@ -76,7 +77,7 @@ def _unknown(name: str) -> ModelError:
     plain = name.removeprefix(TIMM)
     known = {n.removeprefix(TIMM): n for n in reversed(zoo_names())}
     same = f" Did you mean {known[plain]}?" if plain in known and known[plain] != name else ""
-    return ModelError(f"model '{name}' is not known.{same or nearest(name, zoo_names())}")
+    return ModelError(f"model '{name}' is not known.{same or nearest(name, (*zoo_names(), *CATALOGUE_LATER))}")
 
 
 def _load_torchvision(name: str) -> LoadedModel:

@@ -8,6 +8,7 @@ from rooflens.report.sections.ranking import ranked
 
 OFFCHIP = ("dram", "hbm", "gddr", "lpddr")
 LOWEST_INTENSITY_DECADE = -2
+SHORTEST_S = 1e-30  # no machine works so quickly, and a rate over less is more than a float holds
 
 
 def chart_of(document: dict[str, Any]) -> Roofline | None:
@@ -64,5 +65,5 @@ def _dots(document: dict[str, Any]) -> tuple[Dot, ...]:
             bound=op["bound"] or "unknown",
         )
         for number, op in ranked(document)
-        if op["flops"] and op["device_time_s"] and op["intensity_flop_per_byte"]
+        if op["flops"] and (op["device_time_s"] or 0.0) > SHORTEST_S and op["intensity_flop_per_byte"]
     )

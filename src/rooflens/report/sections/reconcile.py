@@ -114,4 +114,4 @@ def _where(peer: dict[str, Any]) -> tuple[Block, ...]:
     )  # fmt: skip
     shown, elided = gaps[:_GAPS_SHOWN], max(0, len(gaps) - _GAPS_SHOWN)
     rows = tuple((g["module"] or "(the model itself)", f"{g['expected']:,}", f"{g['total']:,}") for g in shown)
-    return (Table(columns=columns, rows=rows, elided=elided, hint="all of them: --format json"),)
+    return (Table(columns=columns, rows=rows, elided=elided, hint="see them with --format json"),)

@@ -18,7 +18,7 @@ def layers(document: dict[str, Any]) -> tuple[Block, ...]:
     build = _timed if document["hardware"] else _counted
     columns, cells = build(rows[:LAYERS_SHOWN])
     table = Table(
-        columns=columns, rows=cells, elided=max(0, len(rows) - LAYERS_SHOWN), hint="all of them: --format csv or json"
+        columns=columns, rows=cells, elided=max(0, len(rows) - LAYERS_SHOWN), hint="see them with --format csv or json"
     )
     return Heading(text="Layers, heaviest first"), table
 
@@ -81,7 +81,7 @@ def reuse(document: dict[str, Any]) -> tuple[Block, ...]:
         )
         for n, op in rows[:LAYERS_SHOWN]
     )
-    hint = "all of them: --format csv or json"
+    hint = "see them with --format csv or json"
     return Heading(text=f"Per output element, reuse {mode}"), Table(
         columns=columns, rows=cells, elided=max(0, len(rows) - LAYERS_SHOWN), hint=hint
     )
@@ -99,7 +99,7 @@ def advice(document: dict[str, Any]) -> tuple[Block, ...]:
         (a["move"], a["action"], show(a["gain_s"], "s", 3), _share_of(a), a["why"]) for a in rows[:ADVICE_SHOWN]
     )
     table = Table(
-        columns=columns, rows=cells, elided=max(0, len(rows) - ADVICE_SHOWN), hint="all of them: --format json"
+        columns=columns, rows=cells, elided=max(0, len(rows) - ADVICE_SHOWN), hint="see them with --format json"
     )
     return Heading(text="What would move the dots, best first"), table
 
@@ -124,7 +124,7 @@ def alone(document: dict[str, Any]) -> tuple[Block, ...]:
         for a in rows[:KINDS_SHOWN]
     )
     table = Table(
-        columns=columns, rows=cells, elided=max(0, len(rows) - KINDS_SHOWN), hint="all of them: --format json"
+        columns=columns, rows=cells, elided=max(0, len(rows) - KINDS_SHOWN), hint="see them with --format json"
     )
     return Heading(text="If one kind of layer alone had free arithmetic"), table
 
