@@ -210,12 +210,13 @@ SPECIAL = {
         "_native_batch_norm_legit_no_training", "cudnn_batch_norm", "_batch_norm_with_update",
         "_batch_norm_no_update")},
     **{name: Row(kind="fill") for name in (
-        "zeros", "ones", "full", "arange", "range", "linspace", "eye", "zeros_like", "ones_like", "full_like", "fill",
-        "zero", "new_zeros", "new_ones", "new_full", "tril_indices", "triu_indices", "logspace", "hann_window",
-        "hamming_window", "blackman_window", "bartlett_window", "kaiser_window")},
+        "zeros", "ones", "full", "arange", "range", "linspace", "eye", "tril_indices", "triu_indices", "logspace",
+        "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window")},
+    **{name: Row(kind="fill", skip=(0,)) for name in (
+        "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "fill", "zero")},
     **{name: Row(kind="random") for name in (
-        "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli", "normal", "multinomial",
-        "randint_like", "poisson")},
+        "rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "poisson")},
+    **{name: Row(kind="random", skip=(0,)) for name in ("rand_like", "randn_like", "randint_like")},
 }  # fmt: skip
 
 VIEWS = _rows(
