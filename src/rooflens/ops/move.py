@@ -3,7 +3,20 @@ move; and the optimizer's update of each parameter."""
 
 from math import prod
 
-from rooflens.ops.spec import Example, Grad, OpSpec, Work, WorkRule, grad, nothing, per_input, per_output, spelled
+from rooflens.graph.records import Op, Tensor
+from rooflens.ops.spec import (
+    Example,
+    Grad,
+    OpSpec,
+    Work,
+    WorkRule,
+    first_read,
+    grad,
+    nothing,
+    per_input,
+    per_output,
+    spelled,
+)
 
 _X = (2, 3, 4)
 
@@ -17,20 +30,30 @@ def _move(kind: str, alu: int = 0, reads: int = 1, backward: tuple[Grad, ...] = 
     )  # fmt: skip
 
 
+def _returned(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
+    return outs[0].elements
+
+
 def _lookup(kind: str, backward: tuple[Grad, ...] = ()) -> OpSpec:
     """Reads only the rows that it returns: 2 of 10 rows of 4, by 2 indices."""
     return OpSpec(
-        kind=kind, family="move", unit="vector", role="lookup", formula="0", work=nothing, gathers=True,
+        kind=kind, family="move", unit="vector", role="lookup", formula="0", work=nothing, reads=first_read(_returned),
         backward=backward,
         example=Example(inputs=((10, 4), (2,)), outputs=((2, 4),), bytes=4 * (8 + 2 + 8)),
     )  # fmt: skip
+
+
+def _stored(op: Op, ins: list[Tensor], outs: list[Tensor]) -> list[int]:
+    """`stored` says how many elements an indexed store writes: its values may be one number for all of them."""
+    count = op.attr("stored")
+    return [count if isinstance(count, int) else prod(ins[0].shape)] * len(outs)
 
 
 def _store(kind: str, alu: int = 0) -> OpSpec:
     """Writes only what it is given: 2 rows of 4 into 10; the rest stays where it is."""
     return OpSpec(
         kind=kind, family="move", unit="vector", role="index", formula=spelled(alu, 0, "stored element"),
-        work=(lambda op, ins, outs: per_output(alu)(op, ins, ins[:1])) if alu else nothing, scatters=True,
+        work=lambda op, ins, outs: Work(0, alu * _stored(op, ins, outs)[0]), writes=_stored,
         example=Example(inputs=((2, 4), (2,)), outputs=((10, 4),), flops=8 * alu, bytes=4 * (8 + 2 + 8)),
     )  # fmt: skip
 
