@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
 
 from rooflens.costs.sheet import OpCost, cost_sheet  # noqa: E402
 from rooflens.frontends.pytorch.trace import trace_module  # noqa: E402
@@ -78,3 +79,29 @@ def test_what_is_made_in_the_shape_of_a_tensor_does_not_read_it(name: str) -> No
 def test_what_is_drawn_from_probabilities_reads_them(draw: Callable[..., Any]) -> None:
     graph = traced(lambda m, x: draw(x), meta(10, 8))
     assert moved(cost(graph, "random")) == (80 * FLOAT, 80 * FLOAT)
+
+
+# losses
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_loss_that_picks_one_class_a_row_reads_one_element_a_row(weighted: bool) -> None:
+    """32 rows of 1000 classes: log-probabilities picked, targets, class weights; out come the loss and total weight."""
+
+    def loss(m: Any, x: Any, target: Any, *weight: Any) -> Any:
+        return F.nll_loss(x * m.one, target, *weight)
+
+    weights = (meta(1000),) if weighted else ()
+    graph = traced(loss, meta(32, 1000), index(32), *weights, training=True)
+    row = cost(graph, "nll_loss")
+    assert moved(row) == (32 * FLOAT + 32 * INDEX + 1000 * FLOAT * weighted, 2 * FLOAT)
+    assert row.flops == 32
+    back = cost(graph, "nll_loss_backward", "backward")
+    assert moved(back) == (FLOAT + 32 * INDEX + 1000 * FLOAT * weighted + FLOAT, 32_000 * FLOAT)
+    assert back.flops == 32
+
+
+def test_a_loss_per_pixel_picks_one_element_a_pixel() -> None:
+    """2 images of 5 classes on 3x4 pixels: 24 picks."""
+    graph = traced(lambda m, x, target: F.nll_loss(x, target), meta(2, 5, 3, 4), index(2, 3, 4))
+    assert moved(cost(graph, "nll_loss"))[0] == 24 * (FLOAT + INDEX)

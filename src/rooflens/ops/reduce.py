@@ -6,7 +6,7 @@ A max-pool of k x k compares k*k-1 times; an average pool adds each element it r
 from math import gcd, prod
 
 from rooflens.graph.records import Op, Tensor
-from rooflens.ops.spec import Example, Grad, OpSpec, Work, WorkRule, grad, per_input, per_output
+from rooflens.ops.spec import Example, Grad, OpSpec, ShareRule, Work, WorkRule, first_read, grad, per_input, per_output
 
 
 def _window(op: Op) -> int:
@@ -66,12 +66,28 @@ def _bag(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     return Work(0, prod(ins[1].shape) * ins[0].shape[-1])
 
 
+def _per_row(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """One pick for each target, which is the second input."""
+    return Work(0, prod(ins[1].shape))
+
+
+def _picked(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
+    return ins[1].elements
+
+
 def _row(
-    kind: str, formula: str, work: WorkRule, example: Example, role: str = "reduction", backward: tuple[Grad, ...] = ()
+    kind: str,
+    formula: str,
+    work: WorkRule,
+    example: Example,
+    role: str = "reduction",
+    backward: tuple[Grad, ...] = (),
+    reads: ShareRule | None = None,
+    writes: ShareRule | None = None,
 ) -> OpSpec:
     return OpSpec(
         kind=kind, family="pool" if role == "pool" else "reduction", unit="vector", role=role, formula=formula,
-        work=work, example=example, backward=backward,
+        work=work, example=example, backward=backward, reads=reads, writes=writes,
     )  # fmt: skip
 
 
@@ -122,10 +138,12 @@ ROWS = (
          Example(inputs=((2, 4), (5, 4)), outputs=((2, 5),), flops=10 * 13, bytes=4 * (8 + 20 + 10))),
     _row("embedding_bag", "1 alu per element looked up", _bag,
          Example(inputs=((10, 4), (3, 2)), outputs=((3, 4),), flops=24, bytes=4 * (40 + 6 + 12))),
-    # cross entropy after log_softmax: one pick a row
-    _row("nll_loss", "1 alu per row", per_output(1), Example(inputs=((3, 4),), outputs=((3,),), flops=3, bytes=4 * 15)),
-    _row("nll_loss_backward", "1 alu per element", per_output(1),
-         Example(inputs=((3,),), outputs=((3, 4),), flops=12, bytes=4 * 15)),
+    # cross entropy after log_softmax: one pick a row of 4, and its sum over 3 rows; 3 picks and 3 targets are read
+    _row("nll_loss", "1 alu per row", _per_row,
+         Example(inputs=((3, 4), (3,)), outputs=((1,),), flops=3, bytes=4 * (3 + 3 + 1)), reads=first_read(_picked)),
+    # the gradient, targets and total weight in, a matrix out that is zero but for one element a row
+    _row("nll_loss_backward", "1 alu per row", _per_row,
+         Example(inputs=((1,), (3,), (1,)), outputs=((3, 4),), flops=3, bytes=4 * (1 + 3 + 1 + 12))),
     _row("mse_loss", "3 alu per input element", per_input(3),
          Example(inputs=((2, 3, 4),) * 2, outputs=((1,),), flops=72, bytes=4 * 49)),
     _row("bce_loss", "4 alu + 2 special per input element", per_input(4, 2),
