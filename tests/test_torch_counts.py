@@ -105,3 +105,27 @@ def test_a_loss_per_pixel_picks_one_element_a_pixel() -> None:
     """2 images of 5 classes on 3x4 pixels: 24 picks."""
     graph = traced(lambda m, x, target: F.nll_loss(x, target), meta(2, 5, 3, 4), index(2, 3, 4))
     assert moved(cost(graph, "nll_loss"))[0] == 24 * (FLOAT + INDEX)
+
+
+# tables
+
+_TABLE, _PICKED = 1000 * 16, 4 * 5 * 16  # rows of 16; 4 bags of 5
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("training", [False, True])
+def test_a_bag_reads_the_rows_that_it_joins(mode: str, training: bool) -> None:
+    graph = traced(
+        lambda m, x: m.bag(x), index(4, 5), training=training, bag=lambda: nn.EmbeddingBag(1000, 16, mode=mode)
+    )
+    row = cost(graph, "embedding_bag")
+    assert moved(row) == (_PICKED * FLOAT + 20 * INDEX + 4 * INDEX, 4 * 16 * FLOAT)  # and where each bag starts
+    assert row.flops == _PICKED
+
+
+def test_the_gradient_of_a_bag_adds_to_the_rows_that_it_joined() -> None:
+    graph = traced(lambda m, x: m.bag(x), index(4, 5), training=True, bag=lambda: nn.EmbeddingBag(1000, 16))
+    back = cost(graph, "embedding_backward", "backward")
+    assert moved(back) == (4 * 16 * FLOAT + 20 * INDEX, _TABLE * FLOAT)
+    assert back.flops == _PICKED
+    assert not cost_sheet(graph).coverage.opaque

@@ -108,8 +108,8 @@ ROWS = (
     _store("scatter"),
     _store("scatter_add", alu=1),
     # a gradient of 2 rows of 4, added into 10 rows
-    OpSpec(kind="embedding_backward", family="move", unit="vector", role="index", formula="1 alu per gradient element",
-           work=per_input(1),
+    OpSpec(kind="embedding_backward", family="move", unit="vector", role="index", formula="1 alu per element added",
+           work=lambda op, ins, outs: Work(0, prod(ins[1].shape) * outs[0].shape[-1]),
            example=Example(inputs=((2, 4), (2,)), outputs=((10, 4),), flops=8, bytes=4 * (8 + 2 + 40))),
     *(_view(kind) for kind in VIEW_KINDS),
     # decay 1, moments 3 + 4, bias-corrected denominator (sqrt, division) + 1, step (division) + 2

@@ -6,7 +6,19 @@ A max-pool of k x k compares k*k-1 times; an average pool adds each element it r
 from math import gcd, prod
 
 from rooflens.graph.records import Op, Tensor
-from rooflens.ops.spec import Example, Grad, OpSpec, ShareRule, Work, WorkRule, first_read, grad, per_input, per_output
+from rooflens.ops.spec import (
+    Example,
+    Grad,
+    OpSpec,
+    ShareRule,
+    Work,
+    WorkRule,
+    first_read,
+    first_written,
+    grad,
+    per_input,
+    per_output,
+)
 
 
 def _window(op: Op) -> int:
@@ -61,9 +73,13 @@ def _distance(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     return Work(0, 3 * pairs * ins[0].shape[-1], pairs)
 
 
+def _looked_up(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
+    """Elements of the rows that a bag joins; the table comes first, then the indices."""
+    return prod(ins[1].shape) * ins[0].shape[-1]
+
+
 def _bag(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
-    """One addition per element of each row that is looked up; the table comes first, then the indices."""
-    return Work(0, prod(ins[1].shape) * ins[0].shape[-1])
+    return Work(0, _looked_up(op, ins, outs))
 
 
 def _per_row(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
@@ -136,8 +152,10 @@ ROWS = (
     # 2 x 5 pairs of 4 features
     _row("distance", "3 alu per feature + 1 special, per pair", _distance,
          Example(inputs=((2, 4), (5, 4)), outputs=((2, 5),), flops=10 * 13, bytes=4 * (8 + 20 + 10))),
+    # 3 bags of 2 rows of 4, of a table of 10 rows; which bag a row went to is bookkeeping
     _row("embedding_bag", "1 alu per element looked up", _bag,
-         Example(inputs=((10, 4), (3, 2)), outputs=((3, 4),), flops=24, bytes=4 * (40 + 6 + 12))),
+         Example(inputs=((10, 4), (3, 2)), outputs=((3, 4), (6,)), flops=24, bytes=4 * (24 + 6 + 12)),
+         reads=first_read(_looked_up), writes=first_written),
     # cross entropy after log_softmax: one pick a row of 4, and its sum over 3 rows; 3 picks and 3 targets are read
     _row("nll_loss", "1 alu per row", _per_row,
          Example(inputs=((3, 4), (3,)), outputs=((1,),), flops=3, bytes=4 * (3 + 3 + 1)), reads=first_read(_picked)),
