@@ -129,3 +129,62 @@ def test_the_gradient_of_a_bag_adds_to_the_rows_that_it_joined() -> None:
     assert moved(back) == (4 * 16 * FLOAT + 20 * INDEX, _TABLE * FLOAT)
     assert back.flops == _PICKED
     assert not cost_sheet(graph).coverage.opaque
+
+
+# indexed stores: 100 rows of 8
+
+
+def _put(y: Any, *places: Any) -> Any:
+    y[places] = 1.0
+    return y
+
+
+def _mask(*shape: int) -> Any:
+    return meta(*shape, dtype=torch.bool)
+
+
+STORES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int, int]] = {
+    # call, its tensors, bytes read, elements written
+    "a number at 4 rows": (_put, (index(4),), 4 * INDEX + FLOAT, 4 * 8),
+    "a number at 3 columns": (lambda y, i: _put(y, slice(None), i), (index(3),), 3 * INDEX + FLOAT, 100 * 3),
+    "a number at 4 places": (_put, (index(4), index(4)), 2 * 4 * INDEX + FLOAT, 4),
+    "a number at 4 x 3 places": (_put, (index(4, 1), index(3)), 7 * INDEX + FLOAT, 12),
+    "a row at 4 rows": (lambda y, i, v: y.index_put_((i,), v), (index(4), meta(8)), 4 * INDEX + 8 * FLOAT, 32),
+    "rows at 4 rows": (lambda y, i, v: y.index_copy_(0, i, v), (index(4), meta(4, 8)), 4 * INDEX + 32 * FLOAT, 32),
+    "index_fill_": (lambda y, i: y.index_fill_(0, i, 2.0), (index(4),), 4 * INDEX, 32),
+    "index_fill_ of columns": (lambda y, i: y.index_fill_(-1, i, 2.0), (index(3),), 3 * INDEX, 300),
+    "scatter_ of a number": (lambda y, i: y.scatter_(1, i, 2.0), (index(100, 2),), 200 * INDEX, 200),
+    "scatter_ of a part": (
+        lambda y, i, v: y.scatter_(1, i, v), (index(100, 2), meta(100, 8)), 200 * (INDEX + FLOAT), 200),
+    "put_": (lambda y, i, v: y.put_(i, v), (index(5), meta(5)), 5 * (INDEX + FLOAT), 5),
+    "a number where a mask holds": (_put, (_mask(100, 8),), 800 + FLOAT, 800),
+    "a number at masked rows": (_put, (_mask(100),), 100 + FLOAT, 800),
+    "masked_scatter_": (lambda y, b, v: y.masked_scatter_(b, v), (_mask(100, 8), meta(800)), 800 * (1 + FLOAT), 800),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(STORES))
+def test_an_indexed_store_writes_the_elements_that_are_chosen(name: str) -> None:
+    call, tensors, read, written = STORES[name]
+    graph = traced(lambda m, x, *given: call(x.clone(), *given), meta(100, 8), *tensors)
+    assert moved(cost(graph, "scatter")) == (read, written * FLOAT)
+    masked = any(t.dtype == torch.bool for t in tensors)
+    assert any("select every element" in text for text in graph.assumptions) == masked
+
+
+@pytest.mark.parametrize("name", ["index_add_", "index_put_"])
+def test_an_indexed_sum_adds_one_number_a_chosen_element(name: str) -> None:
+    def add(m: Any, x: Any, i: Any, v: Any) -> Any:
+        y = x.clone()
+        return y.index_add_(0, i, v) if name == "index_add_" else y.index_put_((i,), v, accumulate=True)
+
+    row = cost(traced(add, meta(100, 8), index(4), meta(4, 8)), "scatter_add")
+    assert moved(row) == (4 * INDEX + 32 * FLOAT, 32 * FLOAT)
+    assert row.flops == 32
+
+
+def test_an_indexed_sum_into_a_copy_adds_a_broadcast_value_everywhere_it_is_put() -> None:
+    graph = traced(lambda m, x, i, v: x.index_put((i,), v, accumulate=True), meta(100, 8), index(4), meta(8))
+    row = cost(graph, "scatter_reduce")
+    assert row.flops == 4 * 8
+    assert moved(row) == (800 * FLOAT + 4 * INDEX + 8 * FLOAT, 800 * FLOAT)

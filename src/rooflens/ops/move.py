@@ -43,18 +43,20 @@ def _lookup(kind: str, backward: tuple[Grad, ...] = ()) -> OpSpec:
     )  # fmt: skip
 
 
-def _stored(op: Op, ins: list[Tensor], outs: list[Tensor]) -> list[int]:
+def _stored(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
     """`stored` says how many elements an indexed store writes: its values may be one number for all of them."""
     count = op.attr("stored")
-    return [count if isinstance(count, int) else prod(ins[0].shape)] * len(outs)
+    return count if isinstance(count, int) else prod(ins[0].shape)
 
 
 def _store(kind: str, alu: int = 0) -> OpSpec:
-    """Writes only what it is given: 2 rows of 4 into 10; the rest stays where it is."""
+    """Writes only where it is told to: one number into 2 rows of 4, of 10; the rest stays where it is."""
     return OpSpec(
         kind=kind, family="move", unit="vector", role="index", formula=spelled(alu, 0, "stored element"),
-        work=lambda op, ins, outs: Work(0, alu * _stored(op, ins, outs)[0]), writes=_stored,
-        example=Example(inputs=((2, 4), (2,)), outputs=((10, 4),), flops=8 * alu, bytes=4 * (8 + 2 + 8)),
+        work=lambda op, ins, outs: Work(0, alu * _stored(op, ins, outs)), reads=first_read(_stored),
+        writes=lambda op, ins, outs: [_stored(op, ins, outs)],
+        example=Example(inputs=((1,), (2,)), outputs=((10, 4),), attrs=(("stored", 8),), flops=8 * alu,
+                        bytes=4 * (1 + 2 + 8)),
     )  # fmt: skip
 
 
@@ -103,8 +105,9 @@ ROWS = (
     _lookup("gather"),
     # 2 rows of 4 added into a copy of 10 rows
     OpSpec(kind="scatter_reduce", family="move", unit="vector", role="index", formula="1 alu per added element",
-           work=lambda op, ins, outs: Work(0, prod(ins[-1].shape)),
-           example=Example(inputs=((10, 4), (2,), (2, 4)), outputs=((10, 4),), flops=8, bytes=4 * (40 + 2 + 8 + 40))),
+           work=lambda op, ins, outs: Work(0, _stored(op, ins, outs)),
+           example=Example(inputs=((10, 4), (2,), (2, 4)), outputs=((10, 4),), attrs=(("stored", 8),), flops=8,
+                           bytes=4 * (40 + 2 + 8 + 40))),
     _store("scatter"),
     _store("scatter_add", alu=1),
     # a gradient of 2 rows of 4, added into 10 rows

@@ -4,10 +4,12 @@ One small function per ATen name that needs one; everything else is named by its
 """
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import torch
 
+from rooflens.frontends.pytorch.guesses import MASKS
 from rooflens.graph.records import Attr
 
 Attrs = tuple[tuple[str, Attr], ...]
@@ -119,10 +121,34 @@ def _recurrent(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (("weights", (first, len(weights))),), ()
 
 
-def _stored(kind: str, args: Any, kwargs: Any) -> Detail:
+def _put(kind: str, args: Any, kwargs: Any) -> Detail:
     """index_put, adding where it should accumulate."""
     adds = bool(_at(args, 3, kwargs.get("accumulate", False)))
-    return ({"scatter": "scatter_add", "copy": "scatter_reduce"}[kind] if adds else kind), (), ()
+    kind = {"scatter": "scatter_add", "copy": "scatter_reduce"}[kind] if adds else kind
+    return kind, (("stored", _chosen(args[0], args[1])),), ()
+
+
+def _chosen(x: torch.Tensor, indices: Any) -> int:
+    """Elements that a list of indices stands for: those of an axis without one all, and a mask holds everywhere."""
+    given = [i for i in indices if i is not None]
+    masks = [i for i in given if i.dtype in MASKS]
+    picks = torch.broadcast_shapes(*(i.shape for i in given if i.dtype not in MASKS)).numel()
+    axes, rest = iter(x.shape), 1
+    for i in indices:
+        size = [next(axes) for _ in range(i.dim() if i is not None and i.dtype in MASKS else 1)]
+        rest *= size[0] if i is None else 1
+    return max(picks, *(m.numel() for m in masks), 1) * rest * prod(axes) if given else x.numel()
+
+
+def _stored(count: Callable[[Any], int]) -> Callable[[str, Any, Any], Detail]:
+    return lambda kind, args, kwargs: (kind, (("stored", count(args)),), ())
+
+
+def _slices(args: Any) -> int:
+    """x, axis, index: as many slices as there are indices."""
+    x, axis, chosen = args[:3]
+    rest = [n for place, n in enumerate(x.shape) if place != axis % x.dim()]
+    return int(chosen.numel()) * prod(rest)
 
 
 def _multiply(kind: str, args: Any, kwargs: Any) -> Detail:
@@ -156,6 +182,15 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     "square": lambda kind, args, kwargs: (kind, (("exponent", 2),), ()),
     "scaled_dot_product_attention": _attention,
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), _recurrent),
-    **dict.fromkeys(("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"), _stored),
+    **dict.fromkeys(("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"), _put),
+    **dict.fromkeys(
+        ("index_fill_", "index_copy_", "index_add", "index_add_", "index_reduce", "index_reduce_"), _stored(_slices)
+    ),
+    **dict.fromkeys(
+        ("scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_"),
+        _stored(lambda args: args[2].numel()),
+    ),
+    "put_": _stored(lambda args: args[1].numel()),
+    "masked_scatter_": _stored(lambda args: args[0].numel()),  # a mask holds everywhere
     **dict.fromkeys(("mul", "mul_"), _multiply),
 }

@@ -11,7 +11,7 @@ import torch
 
 Rule = Callable[..., Any]
 _INT = torch.int64
-_MASKS = (torch.bool, torch.uint8)
+MASKS = (torch.bool, torch.uint8)
 
 
 def _empty(shape: Any, dtype: torch.dtype) -> torch.Tensor:
@@ -55,15 +55,22 @@ def _repeat_interleave(
 
 def _indexed(func: Any, x: torch.Tensor, indices: Any, *args: Any, **kwargs: Any) -> Any:
     """A mask among the indices stands for the places where it holds."""
-    if not any(i is not None and i.dtype in _MASKS for i in indices):
+    if not any(i is not None and i.dtype in MASKS for i in indices):
         return None
     places: list[torch.Tensor | None] = []
     for i in indices:
-        if i is None or i.dtype not in _MASKS:
+        if i is None or i.dtype not in MASKS:
             places.append(i)
         else:
             places += [_empty((i.numel(),), _INT)] * i.dim()
     return func(x, places, *args, **kwargs)
+
+
+def _stored(func: Any, x: torch.Tensor, indices: Any, *args: Any, **kwargs: Any) -> Any:
+    masks = indices if isinstance(indices, list | tuple) else [indices]
+    if not any(i is not None and i.dtype in MASKS for i in masks):
+        return None
+    return func(x, indices, *args, **kwargs)
 
 
 def _packed(func: Any, x: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> tuple[torch.Tensor, ...] | None:
@@ -86,5 +93,6 @@ DATA_DEPENDENT: dict[str, Rule] = {
     "repeat_interleave": _repeat_interleave,
     "index": _indexed,
     "_unsafe_index": _indexed,
+    **dict.fromkeys(("index_put_", "_index_put_impl_", "masked_scatter_"), _stored),
     "_pack_padded_sequence": _packed,
 }

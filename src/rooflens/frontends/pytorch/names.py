@@ -13,7 +13,7 @@ class Row:
     kind: str
     how: str = "kernel"
     overwrites: bool = False  # an in-place op that does not read what it writes
-    scatters: bool = False  # an indexed in-place store: reads its values, writes as many
+    scatters: bool = False  # an indexed in-place store: reads its values and indices
     skip: tuple[int, ...] = ()  # positions of tensors that the kernel gets for their shape only
 
 
@@ -154,7 +154,7 @@ KERNELS = _rows(
     fft="_fft_r2c _fft_c2c _fft_c2r",
     # moves
     copy="clone copy pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle flip fliplr flipud rot90 "
-    "unfold_copy im2col diag_embed index_fill index_fill_ masked_scatter masked_scatter_ masked_select nonzero "
+    "unfold_copy im2col diag_embed index_fill masked_scatter masked_select nonzero "
     "index_copy complex slice_scatter select_scatter diagonal_scatter as_strided_scatter "
     "select_backward slice_backward diagonal_backward index_select_backward _pack_padded_sequence "
     "_pack_padded_sequence_backward _pad_packed_sequence scatter index_put _unsafe_index_put max_unpool2d max_unpool3d",
@@ -201,13 +201,10 @@ SPECIAL = {
     "fill_diagonal_": Row(kind="fill", overwrites=True),
     **{name: Row(kind="random", overwrites=True) for name in (
         "uniform_", "normal_", "bernoulli_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_")},
-    "index_put_": Row(kind="scatter", scatters=True),
-    "_index_put_impl_": Row(kind="scatter", scatters=True),
-    "index_copy_": Row(kind="scatter", scatters=True),
-    "scatter_": Row(kind="scatter", scatters=True),
-    "index_add_": Row(kind="scatter_add", scatters=True),
-    "scatter_add_": Row(kind="scatter_add", scatters=True),
-    "scatter_reduce_": Row(kind="scatter_add", scatters=True),
+    **{name: Row(kind="scatter", scatters=True) for name in (
+        "index_put_", "_index_put_impl_", "index_copy_", "index_fill_", "scatter_", "masked_scatter_", "put_")},
+    **{name: Row(kind="scatter_add", scatters=True) for name in (
+        "index_add_", "index_reduce_", "scatter_add_", "scatter_reduce_")},
     **{name: Row(kind="batchnorm") for name in (
         "batch_norm", "native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional",
         "_native_batch_norm_legit_no_training", "cudnn_batch_norm", "_batch_norm_with_update",
