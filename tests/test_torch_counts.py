@@ -188,3 +188,83 @@ def test_an_indexed_sum_into_a_copy_adds_a_broadcast_value_everywhere_it_is_put(
     row = cost(graph, "scatter_reduce")
     assert row.flops == 4 * 8
     assert moved(row) == (800 * FLOAT + 4 * INDEX + 8 * FLOAT, 800 * FLOAT)
+
+
+# gradients that nobody asks for
+
+_X, _IH, _HH = 2 * 4 * 8, 64 * 8, 64 * 16  # 2 sequences of 4 steps; an LSTM's matrices from 8 features to 16 hidden
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_backward_of_a_recurrent_net_makes_no_gradient_of_an_input_that_has_none(asked: bool) -> None:
+    """8 rows: each matrix once for its own gradient, the hidden states' once more, the input's where it is asked for."""
+    graph = traced(
+        lambda m, x: m.net(x * m.one if asked else x)[0],
+        meta(2, 4, 8),
+        training=True,
+        net=lambda: nn.LSTM(8, 16, batch_first=True),
+    )
+    back = cost(graph, "lstm_backward", "backward")
+    assert back.macs == 8 * (_IH + 2 * _HH + _IH * asked)
+    vectors, state, out = 2 * 64, 2 * 16, 2 * 4 * 16
+    weights = _IH * asked + _HH + vectors
+    assert back.param_bytes == weights * FLOAT
+    assert back.input_bytes == (out + _X + 2 * state + out) * FLOAT
+    assert back.output_bytes == (_IH + _HH + vectors + _X * asked) * FLOAT
+
+
+def test_the_first_layer_of_a_recurrent_net_is_read_in_both_directions() -> None:
+    """Two layers both ways: the second one's input has 32 features, and its gradient is needed by the first."""
+    graph = traced(
+        lambda m, x: m.net(x)[0], meta(2, 4, 8), training=True, net=lambda: nn.LSTM(8, 16, 2, bidirectional=True)
+    )
+    first, second = 2 * (_IH + _HH), 2 * (64 * 32 + _HH)
+    assert cost(graph, "lstm").macs == 8 * (first + second)
+    assert cost(graph, "lstm_backward", "backward").macs == 8 * (2 * (first + second) - 2 * _IH)
+
+
+def test_frozen_weights_of_a_recurrent_net_get_no_gradient() -> None:
+    def build() -> nn.Module:
+        return nn.LSTM(8, 16, batch_first=True).requires_grad_(False)
+
+    graph = traced(lambda m, x: m.net(x * m.one)[0], meta(2, 4, 8), training=True, net=build)
+    back = cost(graph, "lstm_backward", "backward")
+    assert back.macs == 8 * (_IH + _HH)
+    state, out = 2 * 16, 2 * 4 * 16
+    assert back.input_bytes == (out + 2 * state + out) * FLOAT  # not the net's input, which makes weight gradients
+
+
+# 8 x 8 scores of size 4: q kT is computed again (4 macs), softmax and scale too (6 alu); the values' gradient is 4 macs,
+# what goes on through the softmax 4 for its own, 4 alu, and 4 for each of q and k
+_SCORES, _HEAD = 64, 8 * 4
+ATTENDED = {"q": (4 + 4 + 4, 10, 5), "k": (4 + 4 + 4, 10, 5), "v": (4 + 4, 6, 3), "qkv": (4 + 4 + 4 + 4 + 4, 10, 5)}
+
+
+@pytest.mark.parametrize("asked", sorted(ATTENDED))
+def test_the_backward_of_attention_makes_the_gradients_that_are_asked_for(asked: str) -> None:
+    def attend(m: Any, *given: Any) -> Any:
+        q, k, v = (t * m.one if name in asked else t for name, t in zip("qkv", given, strict=True))
+        return F.scaled_dot_product_attention(q, k, v)
+
+    graph = traced(attend, *(meta(1, 8, 4) for _ in range(3)), training=True)
+    back, (macs, alu, read) = cost(graph, "attention_backward", "backward"), ATTENDED[asked]
+    assert (back.macs, back.alu) == (_SCORES * macs, _SCORES * alu)
+    assert moved(back) == (read * _HEAD * FLOAT, len(asked) * _HEAD * FLOAT)
+
+
+@pytest.mark.parametrize("asked", ["input", "weight", "both"])
+def test_the_backward_of_a_convolution_reads_what_its_gradients_are_made_of(asked: str) -> None:
+    """3 to 4 channels of 8x8 with 3x3 kernels: the weight's gradient is made of the input, the input's of the weight."""
+
+    def build() -> nn.Module:
+        return nn.Conv2d(3, 4, 3, padding=1, bias=False).requires_grad_(asked != "input")
+
+    graph = traced(
+        lambda m, x: m.conv(x if asked == "weight" else x * m.one), meta(1, 3, 8, 8), training=True, conv=build
+    )
+    back, image, weight, out = cost(graph, "conv_backward", "backward"), 3 * 64, 4 * 3 * 9, 4 * 64
+    to_image, to_weight = asked != "weight", asked != "input"
+    assert moved(back) == (
+        (out + image * to_weight + weight * to_image) * FLOAT,
+        (image * to_image + weight * to_weight) * FLOAT,
+    )

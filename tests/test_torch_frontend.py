@@ -385,7 +385,7 @@ def test_recurrent_nets_are_one_op(case: str, training: bool, unbatched: bool) -
     )
     if training:
         (back,) = ops(graph, f"{kind}_backward", "backward")
-        assert cost_of(graph, back).macs == 2 * macs
+        assert cost_of(graph, back).macs == 2 * macs - rows * ways * gates * 4 * 3  # nobody asks for the input's
     assert graph.tensors[graph.outputs[0]].shape == (*x.shape[:-1], out * ways)
 
 

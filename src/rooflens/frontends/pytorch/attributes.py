@@ -147,8 +147,9 @@ def _stored(count: Callable[[Any], int]) -> Callable[[str, Any, Any], Detail]:
 def _slices(args: Any) -> int:
     """x, axis, index: as many slices as there are indices."""
     x, axis, chosen = args[:3]
-    rest = [n for place, n in enumerate(x.shape) if place != axis % x.dim()]
-    return int(chosen.numel()) * prod(rest)
+    axis %= max(1, x.dim())
+    rest = prod(n for place, n in enumerate(x.shape) if place != axis)
+    return int(chosen.numel() * rest)
 
 
 def _multiply(kind: str, args: Any, kwargs: Any) -> Detail:
