@@ -268,3 +268,71 @@ def test_the_backward_of_a_convolution_reads_what_its_gradients_are_made_of(aske
         (out + image * to_weight + weight * to_image) * FLOAT,
         (image * to_image + weight * to_weight) * FLOAT,
     )
+
+
+# along which axes
+
+SORTS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "sort": (lambda x: x.sort(0), 2048 * 10), "sort of the last axis": (lambda x: x.sort(), 2048 * 1),
+    "stable": (lambda x: x.sort(dim=0, stable=True), 2048 * 10), "argsort": (lambda x: x.argsort(0), 2048 * 10),
+    "topk": (lambda x: x.topk(3, 0), 2048 * 10), "kthvalue": (lambda x: x.kthvalue(3, 0), 2048 * 10),
+    "msort": (torch.msort, 2048 * 10), "unique": (torch.unique, 2048 * 11),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(SORTS))
+def test_a_sort_counts_the_axis_that_it_sorts(name: str) -> None:
+    """1024 rows of 2: log2 is 10 along the rows, 1 across them, 11 of all."""
+    call, compared = SORTS[name]
+    assert cost(traced(lambda m, x: call(x), meta(1024, 2)), "sort").flops == compared
+
+
+_N = 2 * 64 * 14 * 12  # log2 of 14 and of 12 is 4, of 64 it is 6, of 2 it is 1
+FFTS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "fft": (torch.fft.fft, 4), "fft over channels": (lambda x: torch.fft.fft(x, dim=1), 6),
+    "fft2": (torch.fft.fft2, 4 + 4), "rfft": (torch.fft.rfft, 4), "rfft2": (torch.fft.rfft2, 4 + 4),
+    "fftn": (torch.fft.fftn, 1 + 6 + 4 + 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(FFTS))
+def test_a_fourier_transform_counts_each_axis_that_it_goes_along(name: str) -> None:
+    call, levels = FFTS[name]
+    assert cost(traced(lambda m, x: call(x), meta(2, 64, 14, 12)), "fft").flops == 5 * _N * levels
+
+
+def test_a_fourier_transform_back_costs_what_it_cost_forth() -> None:
+    graph = traced(lambda m, x: torch.fft.irfft2(x, s=(14, 12)), meta(2, 64, 14, 7, dtype=torch.complex64))
+    assert cost(graph, "fft").flops == 5 * _N * (4 + 4)
+
+
+POOLS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...], int]] = {
+    # along an axis of 4 two windows of 3 are whole, the two at the borders read 2: 10
+    "2d": (lambda x: F.avg_pool2d(x, 3, 1, 1), (1, 1, 4, 4), 10 * 10),
+    "without the padding in its count": (
+        lambda x: F.avg_pool2d(x, 3, 1, 1, count_include_pad=False), (1, 1, 4, 4), 10 * 10),
+    "3d": (lambda x: F.avg_pool3d(x, 3, 1, 1), (1, 1, 4, 4, 4), 10 ** 3),
+    "1d": (lambda x: F.avg_pool1d(x, 3, 1, 1), (2, 3, 4), 6 * 10),
+    # windows at -1, 1, 3 of 5: 2, 3, 2 elements
+    "strided": (lambda x: F.avg_pool1d(x, 3, 2, 1), (1, 1, 5), 2 + 3 + 2),
+    # windows at 0, 2, 4 of 5, the last one only begun
+    "rounded up": (lambda x: F.avg_pool1d(x, 2, 2, ceil_mode=True), (1, 1, 5), 2 + 2 + 1),
+    "one window for all": (lambda x: F.avg_pool1d(x, 4, 4, 1), (1, 1, 3), 3),
+    "unpadded": (lambda x: F.avg_pool2d(x, 2), (1, 3, 4, 4), 3 * 4 * 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(POOLS))
+@pytest.mark.parametrize("training", [False, True])
+def test_an_average_pool_counts_the_elements_that_are_there(name: str, training: bool) -> None:
+    call, shape, read = POOLS[name]
+    graph = traced(lambda m, x: call(x * m.one if training else x), meta(*shape), training=training)
+    assert cost(graph, "avgpool").flops == read
+    if training:
+        assert cost(graph, "avgpool_backward", "backward").flops == read
+
+
+@pytest.mark.parametrize("call", [torch.matmul, F.linear, lambda x, y: torch.addmm(y, x, y)])
+def test_a_complex_product_is_four_real_ones(call: Callable[..., Any]) -> None:
+    graph = traced(lambda m, *given: call(*given), *(meta(5, 5, dtype=torch.complex64) for _ in "xy"))
+    assert cost_sheet(graph).rows[-1].macs == 4 * 5 * 5 * 5

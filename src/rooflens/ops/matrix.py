@@ -35,18 +35,23 @@ def _conv_backward_reads(op: Op, ins: list[Tensor], outs: list[Tensor]) -> list[
 
 def _linear(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     n = prod(outs[0].shape)
-    return Work(n * ins[0].shape[-1], n if len(ins) > 2 else 0)
+    return Work(n * ins[0].shape[-1] * _parts(ins[0]), n if len(ins) > 2 else 0)
 
 
 def _matmul(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
-    return Work(prod(outs[0].shape) * ins[0].shape[-1])
+    return Work(prod(outs[0].shape) * ins[0].shape[-1] * _parts(ins[0]))
+
+
+def _parts(factor: Tensor) -> int:
+    """A product of complex numbers and its sum are four real ones."""
+    return 4 if factor.dtype.startswith("complex") else 1
 
 
 def _addmm(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     """Inputs are what is added, then the two factors; the second may be a vector."""
     first, second = ins[1:3]
     columns = second.shape[-1] if len(second.shape) > 1 else 1
-    return Work(prod(first.shape) * columns, numel(outs[0]))
+    return Work(prod(first.shape) * columns * _parts(first), numel(outs[0]))
 
 
 def _grouped_mm(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:

@@ -32,11 +32,29 @@ def _maxpool(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
 
 
 def _avgpool(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
-    return Work(0, prod(outs[0].shape) * _window(op))
+    return Work(0, _averaged(op, ins[0].shape, outs[0].shape))
 
 
 def _avgpool_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
-    return Work(0, prod(ins[0].shape) * _window(op))
+    return Work(0, _averaged(op, outs[0].shape, ins[0].shape))
+
+
+def _averaged(op: Op, x: tuple[int, ...], y: tuple[int, ...]) -> int:
+    """Elements of x that the windows of y read. Without a stride they stand side by side."""
+    kernel = op.attr("kernel")
+    assert isinstance(kernel, tuple)
+    axes = len(kernel)
+    stride, padding = op.attr("stride", kernel), op.attr("padding", (0,) * axes)
+    assert isinstance(stride, tuple) and isinstance(padding, tuple)
+    along = [windowed(*axis) for axis in zip(x[-axes:], y[-axes:], kernel, stride, padding, strict=True)]
+    return prod(y[:-axes]) * prod(along)
+
+
+def windowed(size: int, pieces: int, kernel: int, stride: int, padding: int) -> int:
+    """Elements read along one axis by so many windows: what they hold of the padding before and behind is not read."""
+    beyond = (pieces - 1) * stride + kernel - padding - size
+    before, behind = range(padding, 0, -stride)[:pieces], range(beyond, 0, -stride)[:pieces]
+    return pieces * kernel - sum(before) - sum(behind)
 
 
 def covered(size: int, pieces: int) -> int:
@@ -56,9 +74,19 @@ def _adaptive(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
 
 def _sort(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     """A comparison sort of each row: n log2 n comparisons."""
-    n = prod(ins[0].shape)
-    row = ins[0].shape[-1] if ins[0].shape else 1
-    return Work(0, n * max(1, (row - 1).bit_length()))
+    return Work(0, prod(ins[0].shape) * _levels(op, ins[0]))
+
+
+def _fft(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """5 n log2 n for each transformed axis; what is real on one side has half of its spectrum on the other."""
+    return Work(0, 5 * max(prod(ins[0].shape), prod(outs[0].shape)) * _levels(op, ins[0]))
+
+
+def _levels(op: Op, x: Tensor) -> int:
+    """log2 of a row, rounded up. `rows` says how long they are along each axis in question, else it is the last one."""
+    rows = op.attr("rows", x.shape[-1:] or (1,))
+    assert isinstance(rows, tuple)
+    return sum(max(1, (n - 1).bit_length()) for n in rows)
 
 
 def _search(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
@@ -112,11 +140,13 @@ def _all_to_one(flops: int) -> Example:
 
 
 _K2 = (("kernel", (2, 2)),)
+_K3_P1 = (("kernel", (3, 3)), ("stride", (1, 1)), ("padding", (1, 1)))
 _POOLED = Example(inputs=((1, 2, 4, 4),), outputs=((1, 2, 2, 2),), attrs=_K2, flops=8 * 3, bytes=4 * 40)
 ROWS = (
     _row("maxpool", "window - 1 alu per output", _maxpool, _POOLED, "pool", (grad("maxpool_backward", "g y1", "d0"),)),
-    _row("avgpool", "window alu per output", _avgpool,
-         Example(inputs=((1, 2, 4, 4),), outputs=((1, 2, 2, 2),), attrs=_K2, flops=8 * 4, bytes=4 * 40), "pool",
+    # 3x3 windows with padding 1 on 4x4: along each axis two read 3 elements, those at the borders 2: 10 x 10
+    _row("avgpool", "1 alu per input element that a window reads", _avgpool,
+         Example(inputs=((1, 2, 4, 4),), outputs=((1, 2, 4, 4),), attrs=_K3_P1, flops=2 * 100, bytes=4 * 64), "pool",
          (grad("avgpool_backward", "g", "d0"),)),
     _row("adaptive_avgpool", "1 alu per input element read", _adaptive,
          Example(inputs=((1, 2, 4, 4),), outputs=((1, 2, 1, 1),), flops=32, bytes=4 * 34), "pool",
@@ -126,7 +156,7 @@ ROWS = (
          (grad("maxpool_backward", "g y1", "d0"),)),
     _row("maxpool_backward", "1 alu per gradient element", per_input(1),
          Example(inputs=((1, 2, 2, 2),), outputs=((1, 2, 4, 4),), flops=8, bytes=4 * 40), "pool"),
-    _row("avgpool_backward", "window alu per gradient element", _avgpool_backward,
+    _row("avgpool_backward", "1 alu per element that a window of the gradient reaches", _avgpool_backward,
          Example(inputs=((1, 2, 2, 2),), outputs=((1, 2, 4, 4),), attrs=_K2, flops=32, bytes=4 * 40), "pool"),
     _row("adaptive_avgpool_backward", "1 alu per output element", per_output(1),
          Example(inputs=((1, 2, 2, 2),), outputs=((1, 2, 4, 4),), flops=32, bytes=4 * 40), "pool"),
@@ -171,6 +201,7 @@ ROWS = (
     # g (x - t) / (x (1 - x))
     _row("bce_loss_backward", "4 alu + 1 special per output element", per_output(4, 1),
          Example(inputs=((1,), (2, 3, 4), (2, 3, 4)), outputs=((2, 3, 4),), flops=120, bytes=4 * 73)),
-    _row("fft", "5 log2(row) alu per input element", lambda op, ins, outs: Work(0, 5 * _sort(op, ins, outs).alu),
-         Example(inputs=((3, 4),), outputs=((3, 4),), flops=5 * 24, bytes=4 * 24)),
+    # 3 x 4, along both axes: 2 + 2 levels
+    _row("fft", "5 log2(row) alu per element of the longer side and axis", _fft,
+         Example(inputs=((3, 4),), outputs=((3, 4),), attrs=(("rows", (3, 4)),), flops=5 * 12 * 4, bytes=4 * 24)),
 )  # fmt: skip

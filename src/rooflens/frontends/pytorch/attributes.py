@@ -69,11 +69,6 @@ def _layer_norm_backward(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (), (6,)  # the bias is there for its shape
 
 
-def _pool(kind: str, args: Any, kwargs: Any) -> Detail:
-    axes = 1 if args[0].dim() == 2 else args[0].dim() - 2
-    return kind, (("kernel", _window(_at(args, 1, kwargs.get("kernel_size")), axes)),), ()
-
-
 def _pool2d(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (("kernel", _window(args[1], 2)),), ()
 
@@ -86,8 +81,16 @@ def _pool3d(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (("kernel", _window(args[1], 3)),), ()
 
 
-def _pool_backward(axes: int) -> Callable[[str, Any, Any], Detail]:
-    return lambda kind, args, kwargs: (kind, (("kernel", _window(args[2], axes)),), (1,))
+def _average(axes: int, first: int = 1) -> Callable[[str, Any, Any], Detail]:
+    """Kernel, stride and padding from place `first` on; in backward the pool's input stands before, for its shape."""
+
+    def detail(kind: str, args: Any, kwargs: Any) -> Detail:
+        kernel = _window(args[first], axes)
+        stride = _window(_at(args, first + 1, ()) or kernel, axes)
+        padding = _window(_at(args, first + 2, 0), axes)
+        return kind, (("kernel", kernel), ("stride", stride), ("padding", padding)), ((1,) if first == 2 else ())
+
+    return detail
 
 
 def _window(value: Any, axes: int) -> tuple[int, ...]:
@@ -157,6 +160,28 @@ def _multiply(kind: str, args: Any, kwargs: Any) -> Detail:
     return ("complex_mul" if complex_ else kind), (), ()
 
 
+def _sorted(place: int) -> Callable[[str, Any, Any], Detail]:
+    """`place` is where the axis stands among the arguments; it is the last one where nothing else is said."""
+
+    def detail(kind: str, args: Any, kwargs: Any) -> Detail:
+        return kind, (("rows", _along(args[0], (_at(args, place, kwargs.get("dim", -1)),))),), ()
+
+    return detail
+
+
+def _along(x: torch.Tensor, axes: Any) -> tuple[int, ...]:
+    return tuple(int(x.shape[axis]) for axis in axes) if x.dim() else (1,)
+
+
+def _fft(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (("rows", _along(args[0], args[1])),), ()
+
+
+def _fft_to_real(kind: str, args: Any, kwargs: Any) -> Detail:
+    """The last axis comes with half of its spectrum, and its true length as an argument."""
+    return kind, (("rows", (*_along(args[0], args[1][:-1]), int(args[3]))),), ()
+
+
 DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _conv),
     **dict.fromkeys(
@@ -170,14 +195,20 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     "_native_batch_norm_legit_functional": _legit_train,
     "native_batch_norm_backward": _batch_norm_backward,
     "native_layer_norm_backward": _layer_norm_backward,
-    **dict.fromkeys(("max_pool1d", "max_pool1d_with_indices", "avg_pool1d"), _pool1d),
-    **dict.fromkeys(("max_pool2d", "max_pool2d_with_indices", "avg_pool2d"), _pool2d),
-    **dict.fromkeys(("max_pool3d", "max_pool3d_with_indices", "avg_pool3d"), _pool3d),
-    "avg_pool2d_backward": _pool_backward(2),
-    "avg_pool3d_backward": _pool_backward(3),
+    **dict.fromkeys(("max_pool1d", "max_pool1d_with_indices"), _pool1d),
+    **dict.fromkeys(("max_pool2d", "max_pool2d_with_indices"), _pool2d),
+    **dict.fromkeys(("max_pool3d", "max_pool3d_with_indices"), _pool3d),
+    **{f"avg_pool{n}d": _average(n) for n in (1, 2, 3)},
+    **{f"avg_pool{n}d_backward": _average(n, 2) for n in (2, 3)},
     **{f"adaptive_{p}_pool{n}d": _axes(n) for p in ("avg", "max") for n in (1, 2, 3)},
     "_adaptive_avg_pool2d": _axes(2),
     "_adaptive_avg_pool3d": _axes(3),
+    **dict.fromkeys(("sort", "argsort", "unique_dim"), _sorted(1)),
+    **dict.fromkeys(("topk", "kthvalue"), _sorted(2)),
+    "msort": lambda kind, args, kwargs: (kind, (("rows", _along(args[0], (0,))),), ()),
+    "_unique2": lambda kind, args, kwargs: (kind, (("rows", (int(args[0].numel()),)),), ()),
+    **dict.fromkeys(("_fft_r2c", "_fft_c2c"), _fft),
+    "_fft_c2r": _fft_to_real,
     **dict.fromkeys(("gelu", "gelu_", "gelu_backward"), _gelu),
     **dict.fromkeys(("pow", "pow_"), _pow),
     "square": lambda kind, args, kwargs: (kind, (("exponent", 2),), ()),
