@@ -12,6 +12,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from rooflens.costs.sheet import OpCost, cost_sheet  # noqa: E402
+from rooflens.errors import ModelError  # noqa: E402
 from rooflens.frontends.pytorch.trace import trace_module  # noqa: E402
 from rooflens.graph.records import Graph  # noqa: E402
 
@@ -336,3 +337,105 @@ def test_an_average_pool_counts_the_elements_that_are_there(name: str, training:
 def test_a_complex_product_is_four_real_ones(call: Callable[..., Any]) -> None:
     graph = traced(lambda m, *given: call(*given), *(meta(5, 5, dtype=torch.complex64) for _ in "xy"))
     assert cost_sheet(graph).rows[-1].macs == 4 * 5 * 5 * 5
+
+
+# ops that torch leaves whole, and what it has no shapes for
+
+
+def test_a_bilinear_layer_is_one_op_forth_and_back() -> None:
+    """2 rows, 3 and 4 features to 5. Each gradient is 5 x 3 x 4 products and a second step: 3 x 4 for the first
+    input, 5 x 3 for the weight; nobody asks for the second input's, so the first is read and both others are."""
+    graph = traced(lambda m, x, y: m.net(x * m.one, y), meta(2, 3), meta(2, 4), training=True,
+                   net=lambda: nn.Bilinear(3, 4, 5))  # fmt: skip
+    assert cost(graph, "bilinear").macs == 2 * 5 * (3 * 4 + 4)
+    back = cost(graph, "bilinear_backward", "backward")
+    assert back.macs == 2 * (60 + 12) + 2 * (60 + 15)
+    assert moved(back) == ((10 + 6 + 8 + 60) * FLOAT, (6 + 60) * FLOAT)
+    assert not cost_sheet(graph).coverage.opaque
+
+
+def test_frozen_bilinear_weights_leave_the_first_input_unread() -> None:
+    graph = traced(lambda m, x, y: m.net(x * m.one, y), meta(2, 3), meta(2, 4), training=True,
+                   net=lambda: nn.Bilinear(3, 4, 5, bias=False).requires_grad_(False))  # fmt: skip
+    back = cost(graph, "bilinear_backward", "backward")
+    assert back.macs == 2 * (60 + 12)
+    assert moved(back) == ((10 + 8 + 60) * FLOAT, 6 * FLOAT)
+
+
+def test_a_bilinear_layer_that_was_taken_apart_costs_the_same() -> None:
+    def apart(m: Any, x: Any, y: Any, w: Any) -> Any:
+        return torch._trilinear(x, w, y, [1, 3], [0], [1, 2], [2, 3])
+
+    assert cost(traced(apart, meta(2, 3), meta(2, 4), meta(5, 3, 4)), "trilinear").macs == 2 * 5 * (3 * 4 + 4)
+
+
+def test_distances_go_back_pair_by_pair() -> None:
+    """3 x 4 pairs of 5 features: subtract, scale, add, and a division a pair. Both sets and the distances are read."""
+    graph = traced(lambda m, x, y: torch.cdist(x * m.one, y, p=1), meta(3, 5), meta(4, 5), training=True)
+    back = cost(graph, "distance_backward", "backward")
+    assert back.flops == 12 * (3 * 5 + 1)
+    assert moved(back) == ((12 + 15 + 20 + 12) * FLOAT, 15 * FLOAT)
+
+
+def test_a_masked_scatter_goes_back_as_a_lookup() -> None:
+    graph = traced(
+        lambda m, x, mask, v: x.masked_scatter(mask, v * m.one), meta(10, 8), _mask(10, 8), meta(80), training=True
+    )
+    assert moved(cost(graph, "gather", "backward")) == (80 * (FLOAT + 1), 80 * FLOAT)
+
+
+CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str, int, int]] = {
+    # call, its tensors, kind, macs, flops
+    "addbmm": (torch.addbmm, (meta(3, 5), meta(2, 3, 4), meta(2, 4, 5)), "addmm", 2 * 3 * 4 * 5, 2 * 120 + 15),
+    "addr": (torch.addr, (meta(3, 5), meta(3), meta(5)), "addcmul", 0, 15 * 2),
+    "affine_grid": (  # each of 4 x 5 places is three numbers times a 3 x 2 matrix
+        lambda t: F.affine_grid(t, [2, 3, 4, 5], align_corners=False), (meta(2, 2, 3),), "matmul", 2 * 20 * 6, 2 * 240),
+    "fractional_max_pool2d": (
+        lambda x: F.fractional_max_pool2d(x, 2, output_size=3), (meta(1, 2, 8, 8),), "maxpool", 0, 2 * 9 * 3),
+    "embedding_renorm": (  # 6 rows of 4: square, add, scale
+        lambda i, w: F.embedding(i, w, max_norm=1.0), (index(6), meta(10, 4)), "embedding_renorm", 0, 24 * 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_a_call_that_torch_leaves_whole_is_counted(name: str) -> None:
+    call, tensors, kind, macs, flops = CALLS[name]
+    graph = traced(lambda m, *given: call(*given), *tensors)
+    row = cost(graph, kind)
+    assert (row.macs, row.flops) == (macs, flops)
+    assert not cost_sheet(graph).coverage.opaque
+
+
+@pytest.mark.parametrize("given", ["lists", "tensors"])
+def test_ctc_trains(given: str) -> None:
+    """50 steps of 4 items and 20 classes; 10 labels make 21 states. 13 operations a state forth, 19 back and 6 more a
+    log-probability. There are more states than log-probabilities, so all of those are read."""
+
+    def loss(m: Any, x: Any, target: Any, *lengths: Any) -> Any:
+        return F.ctc_loss((x * m.one).log_softmax(2), target, *(lengths or ((50,) * 4, (10,) * 4)))
+
+    lengths = (index(4), index(4)) if given == "tensors" else ()
+    graph = traced(loss, meta(50, 4, 20), index(4, 10), *lengths, training=True)
+    states, inputs = 50 * 4 * 21, 50 * 4 * 20
+    measures = 2 * 4 * INDEX if lengths else 0
+    forth, back = cost(graph, "ctc_loss"), cost(graph, "ctc_loss_backward", "backward")
+    assert (forth.flops, back.flops) == (states * 13, states * 19 + inputs * 6)
+    assert moved(forth) == (inputs * FLOAT + 40 * INDEX + measures, (4 + states) * FLOAT)
+    assert moved(back)[1] == inputs * FLOAT
+    assert any("_ctc_loss" in text for text in graph.assumptions) == bool(lengths)
+
+
+@pytest.mark.parametrize("layer", [nn.Embedding, nn.EmbeddingBag])
+def test_a_sparse_gradient_is_counted_as_a_dense_one_and_that_is_said(layer: Any) -> None:
+    graph = traced(lambda m, x: m.table(x), index(4, 5), training=True, table=lambda: layer(1000, 16, sparse=True))
+    assert cost(graph, "embedding_backward", "backward").output_bytes == _TABLE * FLOAT
+    assert any("sparse gradient" in text for text in graph.assumptions)
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+def test_a_quantised_module_says_what_to_do_instead() -> None:
+    packed = Call(lambda m, x: torch.ops.quantized.linear_dynamic(x, m.matrix))
+    weight = torch.quantize_per_tensor(torch.zeros(4, 4), 1.0, 0, torch.qint8)
+    packed.matrix = torch.ops.quantized.linear_prepack(weight, None)
+    with pytest.raises(ModelError, match=r"quantised \(linear_dynamic\).*--dtype int8"):
+        trace_module(packed, (meta(2, 4),), {}, name="call", source="test")

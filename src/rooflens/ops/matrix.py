@@ -66,6 +66,27 @@ def _bilinear(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     return Work(n * (prod(weight.shape[1:]) + weight.shape[-1]), n if len(ins) > 3 else 0)
 
 
+def _bilinear_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Inputs are the gradient, both inputs and the weight. Each gradient is a product over out x in1 x in2 and a second
+    one: of the input's, over in1 x in2 or out x in2; of the weight's, over out x in1."""
+    out, one, two = ins[3].shape
+    seconds = (one * two, out * two, out * one)
+    products = sum(out * one * two + n for n, wanted in zip(seconds, _asked(op, 3), strict=True) if wanted)
+    return Work(prod(ins[0].shape[:-1]) * products)
+
+
+def _bilinear_backward_reads(op: Op, ins: list[Tensor], outs: list[Tensor]) -> list[int]:
+    """Each of the three is read for the gradients of the other two."""
+    asked = _asked(op, 3)
+    return _all_but([1 + place for place in range(3) if sum(asked) == asked[place]], ins)
+
+
+def _trilinear(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    products = op.attr("products")
+    assert isinstance(products, tuple)
+    return Work(sum(products))
+
+
 def _scores(out: Tensor, q: Tensor, k: Tensor, v: Tensor) -> tuple[int, int, int]:
     """Score elements, head size of q and k, head size of v. Rows are the output's: q may be broadcast over the batch."""
     return prod(out.shape[:-1]) * k.shape[-2], q.shape[-1], v.shape[-1]
@@ -221,7 +242,18 @@ ROWS = (
                  bytes=4 * (30 + 60 + 4 + 18))),
     _row("bilinear", "out x (in1 x in2 + in2) macs per row", _bilinear,
          Example(inputs=((2, 3), (2, 4)), params=((5, 3, 4),), outputs=((2, 5),), macs=10 * 16, flops=320,
-                 bytes=4 * (6 + 8 + 60 + 10))),
+                 bytes=4 * (6 + 8 + 60 + 10)),
+         backward=(grad("bilinear_backward", "g i0 i1 i2", "d0 d1 d2"), grad("sum", "g", "d3"))),
+    # per row: 60 + 12 for the first input's gradient, 60 + 20 for the second's, 60 + 15 for the weight's
+    _row("bilinear_backward", "out x in1 x in2 macs per row for each gradient asked for, + its second product",
+         _bilinear_backward,
+         Example(inputs=((2, 5), (2, 3), (2, 4)), params=((5, 3, 4),), outputs=((2, 3), (2, 4), (5, 3, 4)),
+                 macs=2 * (72 + 80 + 75), flops=4 * 227, bytes=4 * (10 + 6 + 8 + 60 + 6 + 8 + 60)),
+         role="gradient", reads=_bilinear_backward_reads),
+    # a bilinear layer as torch takes it apart: 2 x 5 x 3 x 4 products with the weight, 2 x 5 x 4 with the second input
+    _row("trilinear", "macs of the first product and of the second", _trilinear,
+         Example(inputs=((2, 3), (5, 3, 4), (2, 4)), outputs=((2, 5),), attrs=(("products", (120, 40)),), macs=160,
+                 flops=320, bytes=4 * (6 + 60 + 8 + 10))),
     _row("attention", "scores x (dq + dv) macs, + 6 alu a score (7 with a mask)", _attention,
          Example(inputs=((1, 2, 3, 4),) * 3, outputs=((1, 2, 3, 4),), macs=2 * 9 * 8, flops=2 * 144 + 6 * 18,
                  bytes=4 * 24 * 4), role="attention",

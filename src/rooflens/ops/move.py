@@ -34,6 +34,11 @@ def _returned(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
     return outs[0].elements
 
 
+def _rows(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
+    """Elements of the rows of a table, the first input, that the second names."""
+    return prod(ins[1].shape) * ins[0].shape[-1]
+
+
 def _lookup(kind: str, backward: tuple[Grad, ...] = ()) -> OpSpec:
     """Reads only the rows that it returns: 2 of 10 rows of 4, by 2 indices."""
     return OpSpec(
@@ -114,6 +119,11 @@ ROWS = (
     OpSpec(kind="embedding_backward", family="move", unit="vector", role="index", formula="1 alu per element added",
            work=lambda op, ins, outs: Work(0, prod(ins[1].shape) * outs[0].shape[-1]),
            example=Example(inputs=((2, 4), (2,)), outputs=((10, 4),), flops=8, bytes=4 * (8 + 2 + 40))),
+    # 2 rows of 4, of a table of 10, are measured and scaled where they stand
+    OpSpec(kind="embedding_renorm", family="move", unit="vector", role="index", formula="3 alu per element looked up",
+           work=lambda op, ins, outs: Work(0, 3 * _rows(op, ins, outs)), reads=first_read(_rows),
+           writes=lambda op, ins, outs: [_rows(op, ins, outs)],
+           example=Example(inputs=((10, 4), (2,)), outputs=((10, 4),), flops=24, bytes=4 * (8 + 2 + 8))),
     *(_view(kind) for kind in VIEW_KINDS),
     # decay 1, moments 3 + 4, bias-corrected denominator (sqrt, division) + 1, step (division) + 2
     _update("adamw_step", 11, 3, tensors=4, written=3),

@@ -115,6 +115,31 @@ def _per_row(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     return Work(0, prod(ins[1].shape))
 
 
+def _states(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
+    """Each label and the blanks around it at each step of each item: the second output."""
+    return outs[1].elements
+
+
+def _ctc(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """A state is reached from three: their maximum 2, differences 3, exps 3, sum 2, log, and what is added back 2."""
+    states = _states(op, ins, outs)
+    return Work(0, 9 * states, 4 * states)
+
+
+def _ctc_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """The same from behind, joined with the forward's states (the last input) and added to their label's share
+    (1 + 3 alu, 2 special); then each log-probability's gradient (4 alu, 2 exps)."""
+    states, n = prod(ins[-1].shape), prod(outs[0].shape)
+    return Work(0, 13 * states + 4 * n, 6 * states + 2 * n)
+
+
+def _distance_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Inputs are the gradient of each pair, both sets and the distances: a division a pair; subtract, scale and add per
+    feature."""
+    pairs = prod(ins[0].shape)
+    return Work(0, 3 * pairs * ins[1].shape[-1], pairs)
+
+
 def _picked(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
     return ins[1].elements
 
@@ -182,6 +207,9 @@ ROWS = (
     # 2 x 5 pairs of 4 features
     _row("distance", "3 alu per feature + 1 special, per pair", _distance,
          Example(inputs=((2, 4), (5, 4)), outputs=((2, 5),), flops=10 * 13, bytes=4 * (8 + 20 + 10))),
+    _row("distance_backward", "3 alu per feature + 1 special, per pair", _distance_backward,
+         Example(inputs=((2, 5), (2, 4), (5, 4), (2, 5)), outputs=((2, 4),), flops=10 * 13,
+                 bytes=4 * (10 + 8 + 20 + 10 + 8))),
     # 3 bags of 2 rows of 4, of a table of 10 rows; which bag a row went to is bookkeeping
     _row("embedding_bag", "1 alu per element looked up", _bag,
          Example(inputs=((10, 4), (3, 2)), outputs=((3, 4), (6,)), flops=24, bytes=4 * (24 + 6 + 12)),
@@ -192,6 +220,13 @@ ROWS = (
     # the gradient, targets and total weight in, a matrix out that is zero but for one element a row
     _row("nll_loss_backward", "1 alu per row", _per_row,
          Example(inputs=((1,), (3,), (1,)), outputs=((3, 4),), flops=3, bytes=4 * (1 + 3 + 1 + 12))),
+    # 5 steps of 2 items, 10 classes; 3 labels a item make 7 states a step, 70 in all
+    _row("ctc_loss", "9 alu + 4 special per state and step", _ctc,
+         Example(inputs=((5, 2, 10), (2, 3)), outputs=((2,), (2, 5, 7)), flops=70 * 13,
+                 bytes=4 * (70 + 6 + 2 + 70)), reads=first_read(_states)),
+    _row("ctc_loss_backward", "13 alu + 6 special per state and step, + 4 alu + 2 special per output", _ctc_backward,
+         Example(inputs=((2,), (5, 2, 10), (2, 3), (2,), (2, 5, 7)), outputs=((5, 2, 10),), flops=70 * 19 + 100 * 6,
+                 bytes=4 * (2 + 100 + 6 + 2 + 70 + 100))),
     _row("mse_loss", "3 alu per input element", per_input(3),
          Example(inputs=((2, 3, 4),) * 2, outputs=((1,),), flops=72, bytes=4 * 49)),
     _row("bce_loss", "4 alu + 2 special per input element", per_input(4, 2),

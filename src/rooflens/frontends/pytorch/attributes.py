@@ -160,6 +160,23 @@ def _multiply(kind: str, args: Any, kwargs: Any) -> Detail:
     return ("complex_mul" if complex_ else kind), (), ()
 
 
+def _trilinear(kind: str, args: Any, kwargs: Any) -> Detail:
+    """Three tensors in one space; each has an axis of length 1 wherever it is expanded. The first two are multiplied
+    and summed over the axes that the third does not have, then the third joins."""
+    missing, summed = args[3:6], args[6]
+    space = torch.broadcast_shapes(*(_unsqueezed(t, axes) for t, axes in zip(args[:3], missing, strict=True)))
+    first = prod(n for axis, n in enumerate(space) if not (axis in missing[0] and axis in missing[1]))
+    second = prod(n for axis, n in enumerate(space) if not (axis in missing[2] and axis in summed))
+    return kind, (("products", (int(first), int(second))),), ()
+
+
+def _unsqueezed(t: torch.Tensor, axes: Any) -> list[int]:
+    shape = [int(n) for n in t.shape]
+    for axis in sorted(axes):
+        shape.insert(axis, 1)
+    return shape
+
+
 def _sorted(place: int) -> Callable[[str, Any, Any], Detail]:
     """`place` is where the axis stands among the arguments; it is the last one where nothing else is said."""
 
@@ -203,6 +220,9 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     **{f"adaptive_{p}_pool{n}d": _axes(n) for p in ("avg", "max") for n in (1, 2, 3)},
     "_adaptive_avg_pool2d": _axes(2),
     "_adaptive_avg_pool3d": _axes(3),
+    "_trilinear": _trilinear,
+    "fractional_max_pool2d": _pool2d,
+    "fractional_max_pool3d": _pool3d,
     **dict.fromkeys(("sort", "argsort", "unique_dim"), _sorted(1)),
     **dict.fromkeys(("topk", "kthvalue"), _sorted(2)),
     "msort": lambda kind, args, kwargs: (kind, (("rows", _along(args[0], (0,))),), ()),

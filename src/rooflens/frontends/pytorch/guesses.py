@@ -73,6 +73,17 @@ def _stored(func: Any, x: torch.Tensor, indices: Any, *args: Any, **kwargs: Any)
     return func(x, indices, *args, **kwargs)
 
 
+def _ctc_loss(
+    func: Any, log_probs: torch.Tensor, targets: torch.Tensor, lengths: Any, *args: Any
+) -> tuple[torch.Tensor, ...] | None:
+    """The loss of each item, and the probability of each state at each step: every label and a blank around it."""
+    if not isinstance(lengths, torch.Tensor):
+        return None
+    steps, items = log_probs.shape[:2]
+    labels = targets.shape[1] if targets.dim() == 2 else -(-targets.numel() // max(1, items))
+    return _empty((items,), log_probs.dtype), _empty((items, steps, 2 * labels + 1), log_probs.dtype)
+
+
 def _packed(func: Any, x: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> tuple[torch.Tensor, ...] | None:
     """Known lengths give the true number of steps; the sizes stay on the CPU, where torch reads them."""
     batch, steps = x.shape[:2] if batch_first else (x.shape[1], x.shape[0])
@@ -94,5 +105,6 @@ DATA_DEPENDENT: dict[str, Rule] = {
     "index": _indexed,
     "_unsafe_index": _indexed,
     **dict.fromkeys(("index_put_", "_index_put_impl_", "masked_scatter_"), _stored),
+    "_ctc_loss": _ctc_loss,
     "_pack_padded_sequence": _packed,
 }

@@ -27,10 +27,11 @@ KERNELS = _rows(
     conv="conv1d conv2d conv3d convolution _convolution conv_transpose1d conv_transpose2d conv_transpose3d",
     conv_backward="convolution_backward",
     linear="linear",
-    addmm="addmm addmm_ baddbmm baddbmm_ addmv",
-    matmul="matmul mm bmm mv dot vdot inner _scaled_mm _int_mm _weight_int8pack_mm",
+    addmm="addmm addmm_ baddbmm baddbmm_ addbmm addbmm_ addmv addmv_",
+    matmul="matmul mm bmm mv dot vdot inner _scaled_mm _int_mm _weight_int8pack_mm affine_grid_generator",
     grouped_mm="_grouped_mm",
     bilinear="bilinear",
+    trilinear="_trilinear",
     attention="scaled_dot_product_attention _scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention "
     "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_cudnn_attention",
     lstm="lstm",
@@ -68,7 +69,7 @@ KERNELS = _rows(
     where="where",
     masked_fill="masked_fill masked_fill_",
     lerp="lerp lerp_",
-    addcmul="addcmul addcmul_",
+    addcmul="addcmul addcmul_ addr addr_",
     addcdiv="addcdiv addcdiv_",
     pow="pow pow_ square square_ float_power",
     cross="linalg_cross cross",
@@ -126,7 +127,8 @@ KERNELS = _rows(
     log_softmax_backward="_log_softmax_backward_data",
     weight_norm_backward="_weight_norm_interface_backward",
     # pools and reductions
-    maxpool="max_pool1d max_pool2d max_pool3d max_pool2d_with_indices max_pool3d_with_indices max_pool1d_with_indices",
+    maxpool="max_pool1d max_pool2d max_pool3d max_pool2d_with_indices max_pool3d_with_indices max_pool1d_with_indices "
+    "fractional_max_pool2d fractional_max_pool3d",
     avgpool="avg_pool1d avg_pool2d avg_pool3d",
     adaptive_avgpool="adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool2d "
     "_adaptive_avg_pool3d",
@@ -146,7 +148,10 @@ KERNELS = _rows(
     histogram="histc bincount",
     fold="col2im unfold_backward",
     distance="cdist _cdist_forward _euclidean_dist",
+    distance_backward="_cdist_backward",
     nll_loss="nll_loss_forward nll_loss2d_forward",
+    ctc_loss="_ctc_loss",
+    ctc_loss_backward="_ctc_loss_backward",
     mse_loss="mse_loss l1_loss smooth_l1_loss huber_loss",
     mse_loss_backward="mse_loss_backward smooth_l1_loss_backward huber_loss_backward",
     bce_loss="binary_cross_entropy binary_cross_entropy_with_logits kl_div",
@@ -178,7 +183,7 @@ KERNELS = _rows(
     grid_sample_backward="grid_sampler_2d_backward grid_sampler_3d_backward",
     one_hot="one_hot",
     tri="tril triu tril_ triu_",
-    gather="index index_select gather take take_along_dim _unsafe_index",
+    gather="index index_select gather take take_along_dim _unsafe_index masked_scatter_backward",
     embedding="embedding",
     embedding_bag="embedding_bag _embedding_bag _embedding_bag_forward_only",
 )  # fmt: skip
@@ -186,13 +191,17 @@ KERNELS = _rows(
 SPECIAL = {
     "max_pool2d_with_indices_backward": Row(kind="maxpool_backward", skip=(1,)),
     "max_pool3d_with_indices_backward": Row(kind="maxpool_backward", skip=(1,)),
+    "fractional_max_pool2d_backward": Row(kind="maxpool_backward", skip=(1,)),
+    "fractional_max_pool3d_backward": Row(kind="maxpool_backward", skip=(1,)),
     "avg_pool2d_backward": Row(kind="avgpool_backward", skip=(1,)),
     "avg_pool3d_backward": Row(kind="avgpool_backward", skip=(1,)),
     "_adaptive_avg_pool2d_backward": Row(kind="adaptive_avgpool_backward", skip=(1,)),
     "_adaptive_avg_pool3d_backward": Row(kind="adaptive_avgpool_backward", skip=(1,)),
     "nll_loss_backward": Row(kind="nll_loss_backward", skip=(1,)),
     "nll_loss2d_backward": Row(kind="nll_loss_backward", skip=(1,)),
+    "embedding_backward": Row(kind="embedding_backward"),
     "embedding_dense_backward": Row(kind="embedding_backward"),
+    "embedding_renorm_": Row(kind="embedding_renorm"),
     "_embedding_bag_backward": Row(kind="embedding_backward", skip=(2, 3, 4, 5)),
     "_embedding_bag_dense_backward": Row(kind="embedding_backward", skip=(2, 3, 4)),
     "zero_": Row(kind="fill", overwrites=True),
@@ -241,7 +250,8 @@ ALIASES = _rows(
 )
 FREE = _rows(
     "free",
-    identity="empty empty_like new_empty empty_strided new_empty_strided empty_permuted detach detach_ alias lift_fresh "
+    identity="_efficientzerotensor empty empty_like new_empty empty_strided new_empty_strided empty_permuted "
+    "detach detach_ alias lift_fresh "
     "lift_fresh_copy scalar_tensor requires_grad_ set_ resize_ resize_as_ record_stream is_same_size sym_size sym_stride "
     "sym_numel sym_storage_offset _assert_async _assert_scalar _assert_tensor_metadata is_pinned pin_memory "
     "_has_compatible_shallow_copy_type _version _fw_primal _make_dual is_complex is_floating_point result_type can_cast "

@@ -16,6 +16,7 @@ from rooflens.frontends.pytorch.attributes import DETAILS
 from rooflens.frontends.pytorch.autocast import FULL, LOWER
 from rooflens.frontends.pytorch.devices import READABLE, device_of, dtype_of, made_on_meta
 from rooflens.frontends.pytorch.guesses import DATA_DEPENDENT, READS_VALUES
+from rooflens.frontends.pytorch.missing import MISSING, packed
 from rooflens.frontends.pytorch.names import FACTORIES, ROWS, TAKEN_APART, Row
 from rooflens.frontends.pytorch.shapes import SHAPES
 from rooflens.frontends.pytorch.tracker import TensorTracker
@@ -30,15 +31,16 @@ _META = torch.device("meta")
 class _Plan:
     """How one ATen overload is read; made once per overload."""
 
-    __slots__ = ("detail", "factory", "name", "row", "shape", "writes")
+    __slots__ = ("detail", "factory", "name", "quantised", "row", "shape", "writes")
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
         self.name: str = schema.name.partition("::")[2]
         apart = not schema.name.startswith("aten::") or f"{self.name}.{schema.overload_name}" in TAKEN_APART
         self.row: Row | None = None if apart else ROWS.get(self.name)
+        self.quantised = schema.name.startswith(("quantized::", "aten::quantized_"))
         self.factory = self.name in FACTORIES
-        self.shape = SHAPES.get(self.name)
+        self.shape = SHAPES.get(self.name) or MISSING.get(self.name)
         self.detail = DETAILS.get(self.name)
         self.writes = tuple(
             (place, a.name)
@@ -315,6 +317,8 @@ class Recorder(TorchDispatchMode):
 
     def _unlisted(self, func: Any, plan: _Plan, args: Any, kwargs: Any) -> Any:
         """A composite is taken apart; what cannot be is opaque, never zero."""
+        if plan.quantised:
+            raise packed(plan.name, self.module)
         if func not in _INDIVISIBLE:
             with self:
                 out = func.decompose(*args, **kwargs)

@@ -133,6 +133,15 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor | None:
     return None if batch is None else _new(a, (*batch, a.shape[-2], b.shape[-1]))
 
 
+def bilinear(
+    a: torch.Tensor, b: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor | None:
+    same = a.dim() and b.dim() and a.shape[:-1] == b.shape[:-1] and a.dtype == b.dtype == w.dtype
+    if not same or w.dim() != 3 or tuple(w.shape[1:]) != (a.shape[-1], b.shape[-1]):
+        return None
+    return _new(a, (*a.shape[:-1], w.shape[0])) if _is_vector(bias, w.shape[0], a.dtype) else None
+
+
 def grouped_mm(
     a: torch.Tensor, b: torch.Tensor, offs: Any = None, bias: Any = None, out_dtype: Any = None
 ) -> torch.Tensor | None:

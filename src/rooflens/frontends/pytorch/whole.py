@@ -73,6 +73,33 @@ def _linear(recorder: Recorder, x: Any, w: Any, b: Any = None) -> Any:
     return _whole(recorder, "linear", (), lambda: shapes.linear(x, w, b), *tensors)
 
 
+def _bilinear(recorder: Recorder, a: Any, b: Any, w: Any, bias: Any = None) -> Any:
+    if shapes.bilinear(a, b, w, bias) is None:
+        return aten.bilinear.default.decompose(a, b, w, bias)
+    tensors = (a, b, w) if bias is None else (a, b, w, bias)
+    return _whole(recorder, "bilinear", (), lambda: shapes.bilinear(a, b, w, bias), *tensors)
+
+
+_SPARSE = "the sparse gradient of an embedding is counted as a dense one"
+
+
+def _embedding_backward(
+    recorder: Recorder, g: Any, chosen: Any, rows: int, padding: int, scaled: bool, sparse: bool
+) -> Any:
+    if sparse:
+        recorder.assume(_SPARSE)
+    return aten.embedding_dense_backward(g, chosen, rows, padding, scaled)
+
+
+def _bag_backward(
+    recorder: Recorder, g: Any, chosen: Any, offsets: Any, bags: Any, sizes: Any, maxima: Any, rows: int, scaled: bool,
+    mode: int, sparse: bool, *args: Any,
+) -> Any:  # fmt: skip
+    if sparse:
+        recorder.assume(_SPARSE)
+    return aten._embedding_bag_dense_backward(g, chosen, bags, sizes, maxima, rows, scaled, mode, *args)
+
+
 def _attention(
     recorder: Recorder, q: Any, k: Any, v: Any, mask: Any = None, p: float = 0.0, causal: bool = False, **kwargs: Any
 ) -> Any:
@@ -116,6 +143,9 @@ def _recurrent(kind: str) -> Callable[..., Any]:
 
 WHOLE: dict[str, Callable[..., Any]] = {
     "linear": _linear,
+    "bilinear": _bilinear,
+    "embedding_backward": _embedding_backward,
+    "_embedding_bag_backward": _bag_backward,
     "scaled_dot_product_attention": _attention,
     "dropout": _dropout,
     "rms_norm": _rms_norm,
