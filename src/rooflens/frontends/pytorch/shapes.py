@@ -447,7 +447,7 @@ SHAPES: dict[str, ShapeRule] = {
     **dict.fromkeys(("add_", "sub_", "mul_", "div_", "clamp_"), in_place),
     "clamp": clamp,
     **dict.fromkeys(_BACKWARD.split(), first_gradient),
-    "linear": linear, "mm": mm, "addmm": addmm, "bmm": bmm, "matmul": matmul,
+    "linear": linear, "bilinear": bilinear, "mm": mm, "addmm": addmm, "bmm": bmm, "matmul": matmul,
     "scaled_dot_product_attention": attention, "_grouped_mm": grouped_mm,
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), recurrent),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), conv),
