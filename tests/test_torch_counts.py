@@ -392,6 +392,14 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str, int, int]] = {
         lambda t: F.affine_grid(t, [2, 3, 4, 5], align_corners=False), (meta(2, 2, 3),), "matmul", 2 * 20 * 6, 2 * 240),
     "fractional_max_pool2d": (
         lambda x: F.fractional_max_pool2d(x, 2, output_size=3), (meta(1, 2, 8, 8),), "maxpool", 0, 2 * 9 * 3),
+    "diag": (torch.diag, (meta(9, 9),), "gather", 0, 0),
+    "mode": (lambda x: x.mode(0), (meta(8, 3),), "sort", 0, 24 * 3),
+    "deg2rad": (torch.deg2rad, (meta(5),), "mul", 0, 5),
+    "renorm": (lambda x: x.renorm(2, 0, 1.0), (meta(4, 5),), "weight_norm", 0, 20 * 3),
+    "inner product of numbers": (torch.inner, (meta(), meta()), "matmul", 1, 2),
+    "pdist": (F.pdist, (meta(4, 5),), "distance", 0, 6 * (3 * 5 + 1)),
+    "multi_margin_loss": (F.multi_margin_loss, (meta(3, 7), index(3)), "margin_loss", 0, 21 * 4),
+    "soft_margin_loss": (F.soft_margin_loss, (meta(3, 7), meta(3, 7)), "bce_loss", 0, 21 * 6),
     "embedding_renorm": (  # 6 rows of 4: square, add, scale
         lambda i, w: F.embedding(i, w, max_norm=1.0), (index(6), meta(10, 4)), "embedding_renorm", 0, 24 * 3),
 }  # fmt: skip
@@ -403,6 +411,36 @@ def test_a_call_that_torch_leaves_whole_is_counted(name: str) -> None:
     graph = traced(lambda m, *given: call(*given), *tensors)
     row = cost(graph, kind)
     assert (row.macs, row.flops) == (macs, flops)
+    assert not cost_sheet(graph).coverage.opaque
+
+
+def test_a_diagonal_is_read_where_it_stands() -> None:
+    assert moved(cost(traced(lambda m, x: torch.diag(x), meta(9, 9)), "gather")) == (9 * FLOAT, 9 * FLOAT)
+
+
+BACK: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str, int]] = {
+    # call, its tensors, kind of its backward, bytes that this reads: never the input, which only lends its shape
+    "adaptive_max_pool2d": (
+        lambda x: F.adaptive_max_pool2d(x, 3), (meta(1, 2, 9, 9),), "maxpool_backward", 18 * (FLOAT + INDEX)),
+    "fractional_max_pool3d": (
+        lambda x: F.fractional_max_pool3d(x, 2, output_size=3), (meta(1, 2, 9, 9, 9),), "maxpool_backward",
+        54 * (FLOAT + INDEX)),
+    "reflection": (lambda x: F.pad(x, (2, 3), "reflect"), (meta(2, 9),), "pad_backward", 28 * FLOAT),
+    "replication": (lambda x: F.pad(x, (2, 3), "replicate"), (meta(2, 9),), "pad_backward", 28 * FLOAT),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(BACK))
+def test_a_backward_does_not_read_an_input_for_its_shape(name: str) -> None:
+    call, (x,), kind, read = BACK[name]
+    graph = traced(lambda m, x: call(x * m.one), x, training=True)
+    back = cost(graph, kind, "backward")
+    assert moved(back) == (read, x.numel() * FLOAT)
+
+
+def test_an_index_fill_trains() -> None:
+    """Its backward asks which indices differ, and those are taken to be all."""
+    graph = traced(lambda m, x, i: (x * m.one).index_fill(0, i, m.one), meta(9, 8), index(4), training=True)
     assert not cost_sheet(graph).coverage.opaque
 
 
@@ -439,3 +477,8 @@ def test_a_quantised_module_says_what_to_do_instead() -> None:
     packed.matrix = torch.ops.quantized.linear_prepack(weight, None)
     with pytest.raises(ModelError, match=r"quantised \(linear_dynamic\).*--dtype int8"):
         trace_module(packed, (meta(2, 4),), {}, name="call", source="test")
+
+
+def test_one_value_is_searched_among_boundaries() -> None:
+    """Of 7 boundaries: 3 comparisons."""
+    assert cost(traced(lambda m, x, b: torch.bucketize(x, b), meta(), meta(7)), "search").flops == 3

@@ -39,7 +39,8 @@ def _linear(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
 
 
 def _matmul(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
-    return Work(prod(outs[0].shape) * ins[0].shape[-1] * _parts(ins[0]))
+    inner = ins[0].shape[-1] if ins[0].shape else 1
+    return Work(prod(outs[0].shape) * inner * _parts(ins[0]))
 
 
 def _parts(factor: Tensor) -> int:

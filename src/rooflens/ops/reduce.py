@@ -91,7 +91,8 @@ def _levels(op: Op, x: Tensor) -> int:
 
 def _search(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     """Halving: log2 of the boundaries + 1 comparisons for each value."""
-    boundaries = min((t.shape[-1] for t in ins if t.shape and t.shape != outs[0].shape), default=outs[0].shape[-1])
+    others = [t.shape[-1] for t in ins if t.shape and t.shape != outs[0].shape]
+    boundaries = min(others or outs[0].shape[-1:] or (1,))
     return Work(0, prod(outs[0].shape) * boundaries.bit_length())
 
 
@@ -229,6 +230,11 @@ ROWS = (
                  bytes=4 * (2 + 100 + 6 + 2 + 70 + 100))),
     _row("mse_loss", "3 alu per input element", per_input(3),
          Example(inputs=((2, 3, 4),) * 2, outputs=((1,),), flops=72, bytes=4 * 49)),
+    # per class: the distance to the row's own class and the margin 2, clamp, sum
+    _row("margin_loss", "4 alu per input element", per_input(4),
+         Example(inputs=((3, 4), (3,)), outputs=((1,),), flops=48, bytes=4 * 16)),
+    _row("margin_loss_backward", "4 alu per output element", per_output(4),
+         Example(inputs=((1,), (3, 4), (3,)), outputs=((3, 4),), flops=48, bytes=4 * 28)),
     _row("bce_loss", "4 alu + 2 special per input element", per_input(4, 2),
          Example(inputs=((2, 3, 4),) * 2, outputs=((1,),), flops=144, bytes=4 * 49)),
     _row("mse_loss_backward", "2 alu per output element", per_output(2),

@@ -223,10 +223,12 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     "_trilinear": _trilinear,
     "fractional_max_pool2d": _pool2d,
     "fractional_max_pool3d": _pool3d,
-    **dict.fromkeys(("sort", "argsort", "unique_dim"), _sorted(1)),
+    **dict.fromkeys(("sort", "argsort", "mode", "unique_dim"), _sorted(1)),
     **dict.fromkeys(("topk", "kthvalue"), _sorted(2)),
     "msort": lambda kind, args, kwargs: (kind, (("rows", _along(args[0], (0,))),), ()),
-    "_unique2": lambda kind, args, kwargs: (kind, (("rows", (int(args[0].numel()),)),), ()),
+    **dict.fromkeys(
+        ("_unique", "_unique2"), lambda kind, args, kwargs: (kind, (("rows", (int(args[0].numel()),)),), ())
+    ),
     **dict.fromkeys(("_fft_r2c", "_fft_c2c"), _fft),
     "_fft_c2r": _fft_to_real,
     **dict.fromkeys(("gelu", "gelu_", "gelu_backward"), _gelu),

@@ -30,6 +30,10 @@ def _unique(func: Any, x: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torc
     return (_empty((x.numel(),), x.dtype), _empty(x.shape, _INT), _empty((x.numel(),), _INT)) if x.is_meta else None
 
 
+def _sorted_unique(func: Any, x: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...] | None:
+    return (_empty((x.numel(),), x.dtype), _empty(x.shape, _INT)) if x.is_meta else None
+
+
 def _unique_dim(func: Any, x: torch.Tensor, dim: int, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...] | None:
     size = (x.shape[dim],)
     return (_empty(x.shape, x.dtype), _empty(size, _INT), _empty(size, _INT)) if x.is_meta else None
@@ -97,6 +101,7 @@ READS_VALUES = frozenset({"_pack_padded_sequence", "_pad_packed_sequence", "lstm
 DATA_DEPENDENT: dict[str, Rule] = {
     "nonzero": _nonzero,
     "masked_select": _masked_select,
+    "_unique": _sorted_unique,
     "_unique2": _unique,
     "unique_consecutive": _unique,
     "unique_dim": _unique_dim,

@@ -11,8 +11,9 @@ import torch
 from rooflens.errors import ModelError
 
 
-def _ctc_loss_backward(g: torch.Tensor, log_probs: torch.Tensor, *args: Any) -> torch.Tensor:
-    return torch.empty_like(log_probs)
+def _like_input(g: torch.Tensor, x: torch.Tensor, *args: Any) -> torch.Tensor:
+    """A backward's gradient and the input that it makes one of."""
+    return torch.empty_like(x)
 
 
 def packed(name: str, module: str) -> ModelError:
@@ -25,5 +26,7 @@ def packed(name: str, module: str) -> ModelError:
 
 
 MISSING: dict[str, Callable[..., Any]] = {
-    "_ctc_loss_backward": _ctc_loss_backward,
+    "_ctc_loss_backward": _like_input,
+    "fractional_max_pool3d_backward": _like_input,
+    "multi_margin_loss_backward": _like_input,
 }
