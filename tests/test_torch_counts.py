@@ -482,3 +482,9 @@ def test_a_quantised_module_says_what_to_do_instead() -> None:
 def test_one_value_is_searched_among_boundaries() -> None:
     """Of 7 boundaries: 3 comparisons."""
     assert cost(traced(lambda m, x, b: torch.bucketize(x, b), meta(), meta(7)), "search").flops == 3
+
+
+def test_a_complex_convolution_is_four_real_ones() -> None:
+    """36 places, 4 channels out, 3 in, 9 taps."""
+    x, w = (meta(*shape, dtype=torch.complex64) for shape in ((1, 3, 8, 8), (4, 3, 3, 3)))
+    assert cost(traced(lambda m, *given: F.conv2d(*given), x, w), "conv").macs == 4 * 36 * 4 * 3 * 9

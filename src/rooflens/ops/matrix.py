@@ -15,7 +15,8 @@ from rooflens.ops.spec import Example, Grad, OpSpec, ShareRule, Work, WorkRule, 
 def _conv(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     """Weights are [out, in/groups, k…]; those of a transposed convolution [in, out/groups, k…], swept by the input."""
     swept = ins[0] if op.attr("transposed") else outs[0]
-    return Work(prod(swept.shape) * prod(ins[1].shape[1:]), numel(outs[0]) if len(ins) > 2 else 0)
+    macs = prod(swept.shape) * prod(ins[1].shape[1:]) * _parts(ins[1])
+    return Work(macs, numel(outs[0]) if len(ins) > 2 else 0)
 
 
 def _conv_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
