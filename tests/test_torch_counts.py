@@ -76,6 +76,12 @@ def test_what_is_made_in_the_shape_of_a_tensor_does_not_read_it(name: str) -> No
     assert moved(cost(graph, "random" if "rand" in name else "fill")) == (0, 80 * FLOAT)
 
 
+def test_what_is_drawn_into_a_new_tensor_does_not_read_the_old_one() -> None:
+    """As an exported program writes x.uniform_()."""
+    graph = traced(lambda m, x: torch.ops.aten.uniform(x), meta(10, 8))
+    assert moved(cost(graph, "random")) == (0, 80 * FLOAT)
+
+
 @pytest.mark.parametrize("draw", [torch.bernoulli, torch.poisson, torch.normal])
 def test_what_is_drawn_from_probabilities_reads_them(draw: Callable[..., Any]) -> None:
     graph = traced(lambda m, x: draw(x), meta(10, 8))
@@ -130,6 +136,18 @@ def test_the_gradient_of_a_bag_adds_to_the_rows_that_it_joined() -> None:
     assert moved(back) == (4 * 16 * FLOAT + 20 * INDEX, _TABLE * FLOAT)
     assert back.flops == _PICKED
     assert not cost_sheet(graph).coverage.opaque
+
+
+def test_a_bag_with_a_weight_for_each_index_multiplies_and_adds() -> None:
+    def weighted(m: Any, x: Any, w: Any) -> Any:
+        return m.bag(x, per_sample_weights=w * m.one)
+
+    graph = traced(weighted, index(4, 5), meta(4, 5), training=True,
+                   bag=lambda: nn.EmbeddingBag(1000, 16, mode="sum"))  # fmt: skip
+    assert cost(graph, "embedding_bag").flops == 2 * _PICKED
+    back = cost(graph, "bag_weights_backward", "backward")
+    assert back.flops == 2 * _PICKED
+    assert moved(back) == ((4 * 16 + _PICKED) * FLOAT + 20 * INDEX, 20 * FLOAT)
 
 
 # indexed stores: 100 rows of 8
@@ -392,6 +410,8 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str, int, int]] = {
         lambda t: F.affine_grid(t, [2, 3, 4, 5], align_corners=False), (meta(2, 2, 3),), "matmul", 2 * 20 * 6, 2 * 240),
     "fractional_max_pool2d": (
         lambda x: F.fractional_max_pool2d(x, 2, output_size=3), (meta(1, 2, 8, 8),), "maxpool", 0, 2 * 9 * 3),
+    "conv_tbc": (  # 6 of 8 steps of 2 items; 3 taps of 5 channels and a bias to each of 4
+        torch.conv_tbc, (meta(8, 2, 5), meta(3, 5, 4), meta(4)), "conv_steps", 6 * 2 * 4 * 15, 48 * 31),
     "diag": (torch.diag, (meta(9, 9),), "gather", 0, 0),
     "mode": (lambda x: x.mode(0), (meta(8, 3),), "sort", 0, 24 * 3),
     "deg2rad": (torch.deg2rad, (meta(5),), "mul", 0, 5),

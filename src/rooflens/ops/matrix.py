@@ -34,6 +34,12 @@ def _conv_backward_reads(op: Op, ins: list[Tensor], outs: list[Tensor]) -> list[
     return _all_but([place for place, wanted in ((1, to_weight), (2, to_x)) if not wanted], ins)
 
 
+def _conv_steps(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Weights are [k, in, out], of a sequence that has its channels last."""
+    n = numel(outs[0])
+    return Work(n * prod(ins[1].shape[:2]), n)
+
+
 def _linear(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
     n = prod(outs[0].shape)
     return Work(n * ins[0].shape[-1] * _parts(ins[0]), n if len(ins) > 2 else 0)
@@ -231,6 +237,10 @@ ROWS = (
          Example(inputs=((1, 4, 8, 8), (1, 3, 8, 8)), params=((4, 3, 3, 3),), outputs=((1, 3, 8, 8), (4, 3, 3, 3)),
                  attrs=(("mask", (1, 1, 0)),), macs=13824, flops=27648, bytes=4 * (256 + 192 + 108 + 192 + 108)),
          role="gradient", reads=_conv_backward_reads),
+    # 6 of 8 steps of 2 items, 4 channels out, 3 taps of 5 channels in
+    _row("conv_steps", "out x cin x kernel macs, + 1 alu per output", _conv_steps,
+         Example(inputs=((8, 2, 5),), params=((3, 5, 4), (4,)), outputs=((6, 2, 4),), macs=48 * 15, flops=48 * 31,
+                 bytes=4 * (80 + 60 + 4 + 48))),
     _row("linear", "out x in macs per row, + 1 alu per output with bias", _linear,
          Example(inputs=((2, 5),), params=((3, 5), (3,)), outputs=((2, 3),), macs=30, flops=66, bytes=4 * (10 + 18 + 6)),
          backward=(grad("matmul", "g i1", "d0"), grad("matmul", "gT i0", "d1"), grad("sum", "g", "d2"))),

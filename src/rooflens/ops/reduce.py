@@ -108,7 +108,17 @@ def _looked_up(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
 
 
 def _bag(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
-    return Work(0, _looked_up(op, ins, outs))
+    """A sum, and a product where every index has a weight of its own."""
+    return Work(0, _looked_up(op, ins, outs) * (2 if op.attr("weighted") else 1))
+
+
+def _bag_weights_backward(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
+    """Each weight's gradient is its row times its bag's gradient: a product and a sum per element."""
+    return Work(0, 2 * _looked_up(op, ins[1:], outs))
+
+
+def _bag_weights_backward_reads(op: Op, ins: list[Tensor], outs: list[Tensor]) -> list[int]:
+    return [ins[0].elements, _looked_up(op, ins[1:], outs), *(t.elements for t in ins[2:])]
 
 
 def _per_row(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:
@@ -212,7 +222,7 @@ ROWS = (
          Example(inputs=((2, 5), (2, 4), (5, 4), (2, 5)), outputs=((2, 4),), flops=10 * 13,
                  bytes=4 * (10 + 8 + 20 + 10 + 8))),
     # 3 bags of 2 rows of 4, of a table of 10 rows; which bag a row went to is bookkeeping
-    _row("embedding_bag", "1 alu per element looked up", _bag,
+    _row("embedding_bag", "1 alu per element looked up, 2 where indices have weights", _bag,
          Example(inputs=((10, 4), (3, 2)), outputs=((3, 4), (6,)), flops=24, bytes=4 * (24 + 6 + 12)),
          reads=first_read(_looked_up), writes=first_written),
     # cross entropy after log_softmax: one pick a row of 4, and its sum over 3 rows; 3 picks and 3 targets are read
@@ -221,6 +231,10 @@ ROWS = (
     # the gradient, targets and total weight in, a matrix out that is zero but for one element a row
     _row("nll_loss_backward", "1 alu per row", _per_row,
          Example(inputs=((1,), (3,), (1,)), outputs=((3, 4),), flops=3, bytes=4 * (1 + 3 + 1 + 12))),
+    # the same bags: 6 rows of 4, each times the gradient of its bag
+    _row("bag_weights_backward", "2 alu per element looked up", _bag_weights_backward,
+         Example(inputs=((3, 4), (10, 4), (3, 2)), outputs=((6,),), flops=48, bytes=4 * (12 + 24 + 6 + 6)),
+         reads=_bag_weights_backward_reads),
     # 5 steps of 2 items, 10 classes; 3 labels a item make 7 states a step, 70 in all
     _row("ctc_loss", "9 alu + 4 special per state and step", _ctc,
          Example(inputs=((5, 2, 10), (2, 3)), outputs=((2,), (2, 5, 7)), flops=70 * 13,

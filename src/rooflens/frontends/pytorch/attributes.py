@@ -160,6 +160,10 @@ def _multiply(kind: str, args: Any, kwargs: Any) -> Detail:
     return ("complex_mul" if complex_ else kind), (), ()
 
 
+def _bag(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (("weighted", _at(args, 6, kwargs.get("per_sample_weights")) is not None),), ()
+
+
 def _trilinear(kind: str, args: Any, kwargs: Any) -> Detail:
     """Three tensors in one space; each has an axis of length 1 wherever it is expanded. The first two are multiplied
     and summed over the axes that the third does not have, then the third joins."""
@@ -220,6 +224,7 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     **{f"adaptive_{p}_pool{n}d": _axes(n) for p in ("avg", "max") for n in (1, 2, 3)},
     "_adaptive_avg_pool2d": _axes(2),
     "_adaptive_avg_pool3d": _axes(3),
+    **dict.fromkeys(("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"), _bag),
     "_trilinear": _trilinear,
     "fractional_max_pool2d": _pool2d,
     "fractional_max_pool3d": _pool3d,

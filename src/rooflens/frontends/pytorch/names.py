@@ -25,12 +25,13 @@ KERNELS = _rows(
     "kernel",
     # matrix
     conv="conv1d conv2d conv3d convolution _convolution conv_transpose1d conv_transpose2d conv_transpose3d",
+    conv_steps="conv_tbc",
     conv_backward="convolution_backward",
     linear="linear",
     addmm="addmm addmm_ baddbmm baddbmm_ addbmm addbmm_ addmv addmv_ _addmm_activation",
     matmul="matmul mm bmm mv dot vdot inner _scaled_mm _int_mm _weight_int8pack_mm _weight_int4pack_mm "
     "_weight_int4pack_mm_for_cpu _scaled_mm_v2 affine_grid_generator",
-    grouped_mm="_grouped_mm",
+    grouped_mm="_grouped_mm _scaled_grouped_mm",
     bilinear="bilinear",
     trilinear="_trilinear",
     attention="scaled_dot_product_attention _scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention "
@@ -41,11 +42,11 @@ KERNELS = _rows(
     # arithmetic
     add="add add_",
     sub="sub sub_ rsub subtract subtract_",
-    mul="mul mul_ multiply multiply_ outer ger ldexp deg2rad deg2rad_ rad2deg rad2deg_",
+    mul="mul mul_ multiply multiply_ outer ger ldexp ldexp_ deg2rad deg2rad_ rad2deg rad2deg_",
     div="div div_ true_divide true_divide_ divide divide_ floor_divide floor_divide_",
     neg="neg neg_ negative negative_ conj_physical conj_physical_ _conj_physical",
     abs="abs abs_ absolute absolute_",
-    sign="sign sgn sign_ sgn_ signbit copysign copysign_ heaviside",
+    sign="sign sgn sign_ sgn_ signbit copysign copysign_ heaviside heaviside_ nextafter nextafter_",
     round="round round_ floor floor_ ceil ceil_ trunc trunc_ fix frac frac_",
     remainder="remainder remainder_ fmod fmod_",
     reciprocal="reciprocal reciprocal_",
@@ -57,10 +58,11 @@ KERNELS = _rows(
     logaddexp="logaddexp logaddexp2",
     logit="logit logit_ special_logit",
     trig="sin sin_ cos cos_ tan tan_ sinh sinh_ cosh cosh_ asin acos atan atan2 asinh acosh atanh angle sinc sinc_ "
-    "asin_ acos_ atan_ atan2_ asinh_ acosh_ atanh_ arctan2 lgamma lgamma_ digamma digamma_ polygamma i0 i0_ "
-    "special_i0e special_i1 special_i1e special_gammaln special_ndtr special_ndtri special_log_ndtr igamma igammac "
-    "special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_modified_bessel_i0 "
-    "special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 special_zeta",
+    "asin_ acos_ atan_ atan2_ asinh_ acosh_ atanh_ arctan2 lgamma lgamma_ digamma digamma_ polygamma polygamma_ "
+    "mvlgamma mvlgamma_ i0 i0_ special_i0e special_i1 special_i1e special_gammaln special_ndtr special_ndtri "
+    "special_log_ndtr igamma igammac igamma_ igammac_ special_bessel_j0 special_bessel_j1 special_bessel_y0 "
+    "special_bessel_y1 special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0 "
+    "special_modified_bessel_k1 special_zeta",
     hypot="hypot hypot_",
     polar="polar",
     erf="erf erf_ erfc erfc_ erfinv erfinv_ special_erf special_erfc special_erfinv special_erfcx",
@@ -69,7 +71,8 @@ KERNELS = _rows(
     "greater_equal less less_equal isin",
     logical="logical_and logical_or logical_not logical_xor logical_and_ logical_or_ logical_not_ logical_xor_ "
     "bitwise_and bitwise_or bitwise_not bitwise_xor bitwise_and_ bitwise_or_ bitwise_not_ bitwise_xor_ __and__ __or__ "
-    "__xor__ __iand__ __ior__ __ixor__ __lshift__ __rshift__ bitwise_left_shift bitwise_right_shift",
+    "__xor__ __iand__ __ior__ __ixor__ __lshift__ __rshift__ __ilshift__ __irshift__ "
+    "bitwise_left_shift bitwise_right_shift bitwise_left_shift_ bitwise_right_shift_",
     where="where",
     masked_fill="masked_fill masked_fill_",
     lerp="lerp lerp_",
@@ -170,7 +173,7 @@ KERNELS = _rows(
     "as_strided_scatter select_backward slice_backward diagonal_backward index_select_backward _pack_padded_sequence "
     "_pack_padded_sequence_backward _pad_packed_sequence scatter index_put _unsafe_index_put max_unpool2d max_unpool3d",
     scatter_reduce="scatter_add index_add scatter_reduce index_reduce",
-    concat="cat stack _chunk_cat concat concatenate hstack vstack dstack row_stack column_stack block_diag",
+    concat="cat stack _stack _chunk_cat concat concatenate hstack vstack dstack row_stack column_stack block_diag",
     pad="constant_pad_nd pad reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d "
     "replication_pad3d _pad_circular",
     roll="roll",
@@ -208,6 +211,7 @@ SPECIAL = {
     "embedding_dense_backward": Row(kind="embedding_backward"),
     "embedding_renorm_": Row(kind="embedding_renorm"),
     "_embedding_bag_backward": Row(kind="embedding_backward", skip=(2, 3, 4, 5)),
+    "_embedding_bag_per_sample_weights_backward": Row(kind="bag_weights_backward", skip=(3, 4)),
     "_embedding_bag_dense_backward": Row(kind="embedding_backward", skip=(2, 3, 4)),
     "zero_": Row(kind="fill", overwrites=True),
     "fill_": Row(kind="fill", overwrites=True),
@@ -229,12 +233,15 @@ SPECIAL = {
        for how in ("reflection", "replication") for n in (1, 2, 3)},
     **{name: Row(kind="fill") for name in (
         "zeros", "ones", "full", "arange", "range", "linspace", "eye", "tril_indices", "triu_indices", "logspace",
-        "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window")},
+        "hann_window", "hamming_window", "fft_fftfreq", "fft_rfftfreq", "blackman_window", "bartlett_window", "kaiser_window")},
     **{name: Row(kind="fill", skip=(0,)) for name in (
         "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "fill", "zero")},
     **{name: Row(kind="random") for name in (
-        "rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "poisson")},
-    **{name: Row(kind="random", skip=(0,)) for name in ("rand_like", "randn_like", "randint_like")},
+        "rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "poisson", "binomial",
+        "_standard_gamma", "_sample_dirichlet")},
+    **{name: Row(kind="random", skip=(0,)) for name in (
+        "rand_like", "randn_like", "randint_like", "uniform", "normal_functional", "exponential", "random", "geometric",
+        "cauchy", "log_normal")},
 }  # fmt: skip
 
 VIEWS = _rows(
