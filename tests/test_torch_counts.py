@@ -191,6 +191,27 @@ def test_an_indexed_store_writes_the_elements_that_are_chosen(name: str) -> None
     assert any("select every element" in text for text in graph.assumptions) == masked
 
 
+KNOWN: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], int]] = {
+    # where a mask of this shape holds, values of that shape: elements written
+    "3 rows": (lambda y, b, v: _set(y, v, b), (100,), (3, 8), 24),
+    "5 elements": (lambda y, b, v: _set(y, v, b), (100, 8), (5,), 5),
+    "2 columns": (lambda y, b, v: _set(y, v, slice(None), b), (8,), (100, 2), 200),
+}
+
+
+def _set(y: Any, values: Any, *places: Any) -> Any:
+    y[places] = values
+    return y
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_values_tell_at_how_many_places_a_mask_holds(name: str) -> None:
+    call, mask, values, written = KNOWN[name]
+    graph = traced(lambda m, x, b, v: call(x.clone(), b, v), meta(100, 8), _mask(*mask), meta(*values))
+    assert moved(cost(graph, "scatter")) == (_mask(*mask).numel() + written * FLOAT, written * FLOAT)
+    assert not graph.assumptions
+
+
 @pytest.mark.parametrize("name", ["index_add_", "index_put_"])
 def test_an_indexed_sum_adds_one_number_a_chosen_element(name: str) -> None:
     def add(m: Any, x: Any, i: Any, v: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rooflens.frontends.pytorch.guesses import MASKS
+from rooflens.frontends.pytorch.guesses import MASKS, held
 from rooflens.graph.records import Attr
 
 Attrs = tuple[tuple[str, Attr], ...]
@@ -128,19 +128,21 @@ def _put(kind: str, args: Any, kwargs: Any) -> Detail:
     """index_put, adding where it should accumulate."""
     adds = bool(_at(args, 3, kwargs.get("accumulate", False)))
     kind = {"scatter": "scatter_add", "copy": "scatter_reduce"}[kind] if adds else kind
-    return kind, (("stored", _chosen(args[0], args[1])),), ()
+    return kind, (("stored", _chosen(*args[:3])),), ()
 
 
-def _chosen(x: torch.Tensor, indices: Any) -> int:
-    """Elements that a list of indices stands for: those of an axis without one all, and a mask holds everywhere."""
+def _chosen(x: torch.Tensor, indices: Any, values: torch.Tensor) -> int:
+    """Elements that a list of indices stands for: those of an axis without one all, and a mask holds everywhere, unless
+    there is a value for each place where it does."""
     given = [i for i in indices if i is not None]
-    masks = [i for i in given if i.dtype in MASKS]
+    masks = [i.numel() for i in given if i.dtype in MASKS]
+    known = held(x, indices, values) if masks else None
     picks = torch.broadcast_shapes(*(i.shape for i in given if i.dtype not in MASKS)).numel()
     axes, rest = iter(x.shape), 1
     for i in indices:
         size = [next(axes) for _ in range(i.dim() if i is not None and i.dtype in MASKS else 1)]
         rest *= size[0] if i is None else 1
-    return max(picks, *(m.numel() for m in masks), 1) * rest * prod(axes) if given else x.numel()
+    return (known or max(picks, *masks, 1)) * rest * prod(axes) if given else x.numel()
 
 
 def _stored(count: Callable[[Any], int]) -> Callable[[str, Any, Any], Detail]:

@@ -70,11 +70,25 @@ def _indexed(func: Any, x: torch.Tensor, indices: Any, *args: Any, **kwargs: Any
     return func(x, places, *args, **kwargs)
 
 
-def _stored(func: Any, x: torch.Tensor, indices: Any, *args: Any, **kwargs: Any) -> Any:
-    masks = indices if isinstance(indices, list | tuple) else [indices]
-    if not any(i is not None and i.dtype in MASKS for i in masks):
-        return None
-    return func(x, indices, *args, **kwargs)
+def _stored(func: Any, x: torch.Tensor, indices: Any, values: torch.Tensor, *args: Any) -> Any:
+    """In place, so that the result is what torch says; the assumption is what this is for."""
+    masked = any(i is not None and i.dtype in MASKS for i in indices)
+    return func(x, indices, values, *args) if masked and held(x, indices, values) is None else None
+
+
+def held(x: torch.Tensor, indices: Any, values: torch.Tensor) -> int | None:
+    """At how many places a mask among the indices holds, where the values' own shape tells: they have an axis for it,
+    where the first index stands."""
+    given = [place for place, i in enumerate(indices) if i is not None]
+    indexed = sum(i.dim() if i is not None and i.dtype in MASKS else 1 for i in indices)
+    rank = x.dim() - indexed + 1 + len(indices) - len(given)
+    apart = given[-1] - given[0] >= len(given)  # torch then puts their axis first
+    axis = values.dim() - rank + (0 if apart else given[0])
+    return int(values.shape[axis]) if values.dim() == rank and values.shape[axis] != 1 else None
+
+
+def _scattered(func: Any, x: torch.Tensor, mask: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    return func(x, mask, source)  # type: ignore[no-any-return]
 
 
 def _ctc_loss(
@@ -109,7 +123,8 @@ DATA_DEPENDENT: dict[str, Rule] = {
     "repeat_interleave": _repeat_interleave,
     "index": _indexed,
     "_unsafe_index": _indexed,
-    **dict.fromkeys(("index_put_", "_index_put_impl_", "masked_scatter_"), _stored),
+    **dict.fromkeys(("index_put_", "_index_put_impl_"), _stored),
+    "masked_scatter_": _scattered,
     "_ctc_loss": _ctc_loss,
     "_pack_padded_sequence": _packed,
 }
