@@ -110,6 +110,14 @@ def _linear(rng: random.Random) -> Case:
     return (x, _tensor(rng, (out, inner), dtype), _bias(rng, out, dtype)), {}
 
 
+def _bilinear(rng: random.Random) -> Case:
+    dtype = rng.choice((torch.float32, torch.bfloat16))
+    first, second, out = rng.choice((1, 4, 6)), rng.choice((1, 3)), rng.choice((1, 5))
+    lead = _shape(rng, 0, 3)
+    pair = _tensor(rng, (*lead, _off(rng, first)), dtype), _tensor(rng, (*_near(rng, lead), second), dtype)
+    return (*pair, _tensor(rng, (out, first, second), dtype), _bias(rng, out, dtype)), {}
+
+
 def _mm(rng: random.Random) -> Case:
     m, k, n = (rng.choice((0, 1, 2, 5)) for _ in range(3))
     return (_tensor(rng, (m, k)), _tensor(rng, (_off(rng, k), n))), {}
@@ -296,7 +304,8 @@ def _grouped(rng: random.Random) -> Case:
 
 _OWN: dict[str, Callable[[random.Random], Case]] = {
     **dict.fromkeys(("add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_"), _binary),
-    "pow": _power, "clamp": _clamp, "clamp_": _clamp, "linear": _linear, "mm": _mm, "addmm": _addmm, "bmm": _bmm,
+    "pow": _power, "clamp": _clamp, "clamp_": _clamp, "linear": _linear, "bilinear": _bilinear,
+    "mm": _mm, "addmm": _addmm, "bmm": _bmm,
     "matmul": _matmul, "scaled_dot_product_attention": _attention, "conv1d": _conv(1), "conv2d": _conv(2),
     "conv3d": _conv(3), "convolution": _convolution, "convolution_backward": _convolution_backward,
     "batch_norm": _batch_norm, "native_batch_norm": _native_batch_norm,

@@ -53,7 +53,7 @@ class CostSheet:
         op, tensors = self.graph.ops[place], self.graph.tensors
         ins, outs = [tensors[i] for i in op.inputs], [tensors[o] for o in op.outputs]
         spec = OPS.get(op.kind)
-        return reads(spec, ins, outs, self.weights), writes(spec, ins, outs)
+        return list(reads(op, spec, ins, outs, self.weights)), writes(op, spec, ins, outs)
 
 
 def flop(macs: int, alu: int, special: int) -> int:
@@ -77,12 +77,12 @@ def _cost(op: Op, tensors: tuple[Tensor, ...], tf32: bool, weights: WeightStore)
     ins, outs = [tensors[i] for i in op.inputs], [tensors[o] for o in op.outputs]
     spec = OPS.get(op.kind)
     read = params = 0
-    for access in reads(spec, ins, outs, weights):
+    for access in reads(op, spec, ins, outs, weights):
         if access.stored:
             params += access.bytes
         else:
             read += access.bytes
-    written = sum(access.bytes for access in writes(spec, ins, outs))
+    written = sum(access.bytes for access in writes(op, spec, ins, outs))
     dtype = compute_dtype(ins, outs)
     if spec is None:
         return OpCost(0, 0, 0, read, written, params, dtype, "vector", True)

@@ -3,10 +3,11 @@
 What an op moves by itself and what a group of ops moves together are both sums over these rows, so they cannot disagree.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from rooflens.costs.weights import STORED_WHOLE, WeightStore
-from rooflens.graph.records import BITS, STORED_ROLES, Tensor, region, stored_bytes
+from rooflens.graph.records import BITS, STORED_ROLES, Op, Tensor, region, stored_bytes
 from rooflens.ops.spec import OpSpec
 
 Region = tuple[int, int, int]
@@ -20,29 +21,30 @@ class Access(NamedTuple):
     stored: bool  # a parameter or buffer
 
 
-def reads(spec: OpSpec | None, ins: list[Tensor], outs: list[Tensor], weights: WeightStore) -> list[Access]:
+def reads(
+    op: Op, spec: OpSpec | None, ins: list[Tensor], outs: list[Tensor], weights: WeightStore
+) -> Collection[Access]:
     """A lookup reads the rows that it returns; weight matrices are read as they are stored."""
-    limit = outs[0].elements if spec is not None and spec.gathers and outs else None
+    share = None if spec is None or spec.reads is None else spec.reads(op, ins, outs)
     compressed = weights is not STORED_WHOLE and spec is not None and spec.unit == "matrix"
-    seen: set[Region] = set()
-    found: list[Access] = []
+    found: dict[Region, Access] = {}
     for place, t in enumerate(ins):
         where = (t.base, t.offset, t.elements)
-        if where in seen:
+        elements = t.elements if share is None else min(t.elements, share[place])
+        if share is not None and not elements:
             continue
-        seen.add(where)
         stored = t.role in STORED_ROLES
-        elements = t.elements if limit is None or place else min(t.elements, limit)
-        if compressed and stored and len(t.shape) > 1:
-            found.append(Access(where, weights.bytes(t), stored))
-        else:
-            found.append(Access(where, (elements * BITS[t.dtype] + 7) >> 3, stored))
-    return found
+        as_stored = compressed and stored and len(t.shape) > 1
+        size = weights.bytes(t) if as_stored else (elements * BITS[t.dtype] + 7) >> 3
+        if where not in found or found[where].bytes < size:
+            found[where] = Access(where, size, stored)
+    return found.values()
 
 
-def writes(spec: OpSpec | None, ins: list[Tensor], outs: list[Tensor]) -> list[Access]:
-    """An indexed store writes the rows that it is given."""
-    if spec is not None and spec.scatters and ins and outs:
-        kept = min(outs[0].elements, ins[0].elements)
-        return [Access(region(outs[0]), stored_bytes(kept, outs[0].dtype), False)]
-    return [Access(where, t.bytes, False) for where, t in {region(t): t for t in outs}.items()]
+def writes(op: Op, spec: OpSpec | None, ins: list[Tensor], outs: list[Tensor]) -> list[Access]:
+    """An indexed store writes the elements that it is given."""
+    if spec is None or spec.writes is None:
+        return [Access(where, t.bytes, False) for where, t in {region(t): t for t in outs}.items()]
+    share = spec.writes(op, ins, outs)
+    kept = [(t, min(t.elements, count)) for t, count in zip(outs, share, strict=True) if count]
+    return [Access(region(t), stored_bytes(count, t.dtype), False) for t, count in kept]

@@ -94,8 +94,9 @@ def _kernel(
 ) -> dict[int, int]:
     reads = [tid for token in rule.reads for tid in _read(builder, op, token, gradient)]
     attrs = op.attrs
-    if len(rule.writes) > 1:
-        attrs = (*attrs, ("mask", tuple(int(i in targets) for i in range(len(rule.writes)))))
+    count = len(op.inputs) if rule.writes == ("d*",) else len(rule.writes)
+    if count > 1:
+        attrs = (*attrs, ("mask", tuple(int(i in targets) for i in range(count))))
     whole = builder.tensors[gradient].shape
     broadcast = OPS[op.kind].family == "pointwise"  # its gradient has the shape of its output, to be summed below
     outs: dict[int, int] = {}

@@ -226,7 +226,10 @@ def _pool(kind: str, axes: int) -> Rule:
         outs: Shape = (site.out(shape),)
         if kind == "maxpool" and site.training:
             outs = (*outs, site.out(shape, "int64"))
-        return site.op(kind, (x,), outs, (("kernel", window.kernel),))
+        attrs: Attrs = (("kernel", window.kernel),)
+        if kind == "avgpool":
+            attrs = (*attrs, ("stride", window.stride), ("padding", window.padding))
+        return site.op(kind, (x,), outs, attrs)
 
     return rule
 

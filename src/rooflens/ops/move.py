@@ -3,7 +3,20 @@ move; and the optimizer's update of each parameter."""
 
 from math import prod
 
-from rooflens.ops.spec import Example, Grad, OpSpec, Work, WorkRule, grad, nothing, per_input, per_output, spelled
+from rooflens.graph.records import Op, Tensor
+from rooflens.ops.spec import (
+    Example,
+    Grad,
+    OpSpec,
+    Work,
+    WorkRule,
+    first_read,
+    grad,
+    nothing,
+    per_input,
+    per_output,
+    spelled,
+)
 
 _X = (2, 3, 4)
 
@@ -17,21 +30,38 @@ def _move(kind: str, alu: int = 0, reads: int = 1, backward: tuple[Grad, ...] = 
     )  # fmt: skip
 
 
+def _returned(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
+    return outs[0].elements
+
+
+def _rows(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
+    """Elements of the rows of a table, the first input, that the second names."""
+    return prod(ins[1].shape) * ins[0].shape[-1]
+
+
 def _lookup(kind: str, backward: tuple[Grad, ...] = ()) -> OpSpec:
     """Reads only the rows that it returns: 2 of 10 rows of 4, by 2 indices."""
     return OpSpec(
-        kind=kind, family="move", unit="vector", role="lookup", formula="0", work=nothing, gathers=True,
+        kind=kind, family="move", unit="vector", role="lookup", formula="0", work=nothing, reads=first_read(_returned),
         backward=backward,
         example=Example(inputs=((10, 4), (2,)), outputs=((2, 4),), bytes=4 * (8 + 2 + 8)),
     )  # fmt: skip
 
 
+def _stored(op: Op, ins: list[Tensor], outs: list[Tensor]) -> int:
+    """`stored` says how many elements an indexed store writes: its values may be one number for all of them."""
+    count = op.attr("stored")
+    return count if isinstance(count, int) else prod(ins[0].shape)
+
+
 def _store(kind: str, alu: int = 0) -> OpSpec:
-    """Writes only what it is given: 2 rows of 4 into 10; the rest stays where it is."""
+    """Writes only where it is told to: one number into 2 rows of 4, of 10; the rest stays where it is."""
     return OpSpec(
         kind=kind, family="move", unit="vector", role="index", formula=spelled(alu, 0, "stored element"),
-        work=(lambda op, ins, outs: per_output(alu)(op, ins, ins[:1])) if alu else nothing, scatters=True,
-        example=Example(inputs=((2, 4), (2,)), outputs=((10, 4),), flops=8 * alu, bytes=4 * (8 + 2 + 8)),
+        work=lambda op, ins, outs: Work(0, alu * _stored(op, ins, outs)), reads=first_read(_stored),
+        writes=lambda op, ins, outs: [_stored(op, ins, outs)],
+        example=Example(inputs=((1,), (2,)), outputs=((10, 4),), attrs=(("stored", 8),), flops=8 * alu,
+                        bytes=4 * (1 + 2 + 8)),
     )  # fmt: skip
 
 
@@ -80,14 +110,20 @@ ROWS = (
     _lookup("gather"),
     # 2 rows of 4 added into a copy of 10 rows
     OpSpec(kind="scatter_reduce", family="move", unit="vector", role="index", formula="1 alu per added element",
-           work=lambda op, ins, outs: Work(0, prod(ins[-1].shape)),
-           example=Example(inputs=((10, 4), (2,), (2, 4)), outputs=((10, 4),), flops=8, bytes=4 * (40 + 2 + 8 + 40))),
+           work=lambda op, ins, outs: Work(0, _stored(op, ins, outs)),
+           example=Example(inputs=((10, 4), (2,), (2, 4)), outputs=((10, 4),), attrs=(("stored", 8),), flops=8,
+                           bytes=4 * (40 + 2 + 8 + 40))),
     _store("scatter"),
     _store("scatter_add", alu=1),
     # a gradient of 2 rows of 4, added into 10 rows
-    OpSpec(kind="embedding_backward", family="move", unit="vector", role="index", formula="1 alu per gradient element",
-           work=per_input(1),
+    OpSpec(kind="embedding_backward", family="move", unit="vector", role="index", formula="1 alu per element added",
+           work=lambda op, ins, outs: Work(0, prod(ins[1].shape) * outs[0].shape[-1]),
            example=Example(inputs=((2, 4), (2,)), outputs=((10, 4),), flops=8, bytes=4 * (8 + 2 + 40))),
+    # 2 rows of 4, of a table of 10, are measured and scaled where they stand
+    OpSpec(kind="embedding_renorm", family="move", unit="vector", role="index", formula="3 alu per element looked up",
+           work=lambda op, ins, outs: Work(0, 3 * _rows(op, ins, outs)), reads=first_read(_rows),
+           writes=lambda op, ins, outs: [_rows(op, ins, outs)],
+           example=Example(inputs=((10, 4), (2,)), outputs=((10, 4),), flops=24, bytes=4 * (8 + 2 + 8))),
     *(_view(kind) for kind in VIEW_KINDS),
     # decay 1, moments 3 + 4, bias-corrected denominator (sqrt, division) + 1, step (division) + 2
     _update("adamw_step", 11, 3, tensors=4, written=3),

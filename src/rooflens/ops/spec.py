@@ -3,7 +3,7 @@
 Row in: an op's tensors and attributes. Row out: its work as macs, alu and special, counted per the contract's table.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
@@ -21,6 +21,7 @@ class Work(NamedTuple):
 
 Shapes = tuple[tuple[int, ...], ...]
 WorkRule = Callable[[Op, list[Tensor], list[Tensor]], Work]
+ShareRule = Callable[[Op, list[Tensor], list[Tensor]], Sequence[int]]  # elements of each input, or of each output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +57,8 @@ class OpSpec:
     work: WorkRule
     example: Example
     backward: tuple[Grad, ...] = ()
-    gathers: bool = False  # reads of input 0 are limited to what the output holds (a lookup, not a sweep)
-    scatters: bool = False  # writes are limited to what input 0 holds (an indexed store)
+    reads: ShareRule | None = None  # how much of each input, where it is not all (a lookup, not a sweep)
+    writes: ShareRule | None = None  # how much of each output, where it is not all (an indexed store)
 
 
 ROLES = {
@@ -105,6 +106,16 @@ def per_input(alu: int, special: int = 0) -> WorkRule:
         return Work(0, alu * count, special * count)
 
     return rule
+
+
+def first_read(count: Callable[[Op, list[Tensor], list[Tensor]], int]) -> ShareRule:
+    """At most so many elements of the first input, all of the others."""
+    return lambda op, ins, outs: [count(op, ins, outs), *(t.elements for t in ins[1:])]
+
+
+def first_written(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Sequence[int]:
+    """The others are bookkeeping for a backward that may never come."""
+    return [outs[0].elements, *(0 for _ in outs[1:])]
 
 
 def nothing(op: Op, ins: list[Tensor], outs: list[Tensor]) -> Work:

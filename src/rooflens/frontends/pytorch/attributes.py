@@ -4,10 +4,12 @@ One small function per ATen name that needs one; everything else is named by its
 """
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import torch
 
+from rooflens.frontends.pytorch.guesses import MASKS, held
 from rooflens.graph.records import Attr
 
 Attrs = tuple[tuple[str, Attr], ...]
@@ -67,11 +69,6 @@ def _layer_norm_backward(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (), (6,)  # the bias is there for its shape
 
 
-def _pool(kind: str, args: Any, kwargs: Any) -> Detail:
-    axes = 1 if args[0].dim() == 2 else args[0].dim() - 2
-    return kind, (("kernel", _window(_at(args, 1, kwargs.get("kernel_size")), axes)),), ()
-
-
 def _pool2d(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (("kernel", _window(args[1], 2)),), ()
 
@@ -84,8 +81,16 @@ def _pool3d(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (("kernel", _window(args[1], 3)),), ()
 
 
-def _pool_backward(axes: int) -> Callable[[str, Any, Any], Detail]:
-    return lambda kind, args, kwargs: (kind, (("kernel", _window(args[2], axes)),), (1,))
+def _average(axes: int, first: int = 1) -> Callable[[str, Any, Any], Detail]:
+    """Kernel, stride and padding from place `first` on; in backward the pool's input stands before, for its shape."""
+
+    def detail(kind: str, args: Any, kwargs: Any) -> Detail:
+        kernel = _window(args[first], axes)
+        stride = _window(_at(args, first + 1, ()) or kernel, axes)
+        padding = _window(_at(args, first + 2, 0), axes)
+        return kind, (("kernel", kernel), ("stride", stride), ("padding", padding)), ((1,) if first == 2 else ())
+
+    return detail
 
 
 def _window(value: Any, axes: int) -> tuple[int, ...]:
@@ -119,15 +124,85 @@ def _recurrent(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (("weights", (first, len(weights))),), ()
 
 
-def _stored(kind: str, args: Any, kwargs: Any) -> Detail:
+def _put(kind: str, args: Any, kwargs: Any) -> Detail:
     """index_put, adding where it should accumulate."""
     adds = bool(_at(args, 3, kwargs.get("accumulate", False)))
-    return ({"scatter": "scatter_add", "copy": "scatter_reduce"}[kind] if adds else kind), (), ()
+    kind = {"scatter": "scatter_add", "copy": "scatter_reduce"}[kind] if adds else kind
+    return kind, (("stored", _chosen(*args[:3])),), ()
+
+
+def _chosen(x: torch.Tensor, indices: Any, values: torch.Tensor) -> int:
+    """Elements that a list of indices stands for: those of an axis without one all, and a mask holds everywhere, unless
+    there is a value for each place where it does."""
+    given = [i for i in indices if i is not None]
+    masks = [i.numel() for i in given if i.dtype in MASKS]
+    known = held(x, indices, values) if masks else None
+    picks = torch.broadcast_shapes(*(i.shape for i in given if i.dtype not in MASKS)).numel()
+    axes, rest = iter(x.shape), 1
+    for i in indices:
+        size = [next(axes) for _ in range(i.dim() if i is not None and i.dtype in MASKS else 1)]
+        rest *= size[0] if i is None else 1
+    return (known or max(picks, *masks, 1)) * rest * prod(axes) if given else x.numel()
+
+
+def _stored(count: Callable[[Any], int]) -> Callable[[str, Any, Any], Detail]:
+    return lambda kind, args, kwargs: (kind, (("stored", count(args)),), ())
+
+
+def _slices(args: Any) -> int:
+    """x, axis, index: as many slices as there are indices."""
+    x, axis, chosen = args[:3]
+    axis %= max(1, x.dim())
+    rest = prod(n for place, n in enumerate(x.shape) if place != axis)
+    return int(chosen.numel() * rest)
 
 
 def _multiply(kind: str, args: Any, kwargs: Any) -> Detail:
     complex_ = any(isinstance(a, torch.Tensor) and a.is_complex() for a in args)
     return ("complex_mul" if complex_ else kind), (), ()
+
+
+def _bag(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (("weighted", _at(args, 6, kwargs.get("per_sample_weights")) is not None),), ()
+
+
+def _trilinear(kind: str, args: Any, kwargs: Any) -> Detail:
+    """Three tensors in one space; each has an axis of length 1 wherever it is expanded. The first two are multiplied
+    and summed over the axes that the third does not have, then the third joins."""
+    missing, summed = args[3:6], args[6]
+    space = torch.broadcast_shapes(*(_unsqueezed(t, axes) for t, axes in zip(args[:3], missing, strict=True)))
+    first = prod(n for axis, n in enumerate(space) if not (axis in missing[0] and axis in missing[1]))
+    second = prod(n for axis, n in enumerate(space) if not (axis in missing[2] and axis in summed))
+    return kind, (("products", (int(first), int(second))),), ()
+
+
+def _unsqueezed(t: torch.Tensor, axes: Any) -> list[int]:
+    shape = [int(n) for n in t.shape]
+    for axis in sorted(axes):
+        shape.insert(axis, 1)
+    return shape
+
+
+def _sorted(place: int) -> Callable[[str, Any, Any], Detail]:
+    """`place` is where the axis stands among the arguments; it is the last one where nothing else is said."""
+
+    def detail(kind: str, args: Any, kwargs: Any) -> Detail:
+        return kind, (("rows", _along(args[0], (_at(args, place, kwargs.get("dim", -1)),))),), ()
+
+    return detail
+
+
+def _along(x: torch.Tensor, axes: Any) -> tuple[int, ...]:
+    return tuple(int(x.shape[axis]) for axis in axes) if x.dim() else (1,)
+
+
+def _fft(kind: str, args: Any, kwargs: Any) -> Detail:
+    return kind, (("rows", _along(args[0], args[1])),), ()
+
+
+def _fft_to_real(kind: str, args: Any, kwargs: Any) -> Detail:
+    """The last axis comes with half of its spectrum, and its true length as an argument."""
+    return kind, (("rows", (*_along(args[0], args[1][:-1]), int(args[3]))),), ()
 
 
 DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
@@ -143,19 +218,40 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     "_native_batch_norm_legit_functional": _legit_train,
     "native_batch_norm_backward": _batch_norm_backward,
     "native_layer_norm_backward": _layer_norm_backward,
-    **dict.fromkeys(("max_pool1d", "max_pool1d_with_indices", "avg_pool1d"), _pool1d),
-    **dict.fromkeys(("max_pool2d", "max_pool2d_with_indices", "avg_pool2d"), _pool2d),
-    **dict.fromkeys(("max_pool3d", "max_pool3d_with_indices", "avg_pool3d"), _pool3d),
-    "avg_pool2d_backward": _pool_backward(2),
-    "avg_pool3d_backward": _pool_backward(3),
+    **dict.fromkeys(("max_pool1d", "max_pool1d_with_indices"), _pool1d),
+    **dict.fromkeys(("max_pool2d", "max_pool2d_with_indices"), _pool2d),
+    **dict.fromkeys(("max_pool3d", "max_pool3d_with_indices"), _pool3d),
+    **{f"avg_pool{n}d": _average(n) for n in (1, 2, 3)},
+    **{f"avg_pool{n}d_backward": _average(n, 2) for n in (2, 3)},
     **{f"adaptive_{p}_pool{n}d": _axes(n) for p in ("avg", "max") for n in (1, 2, 3)},
     "_adaptive_avg_pool2d": _axes(2),
     "_adaptive_avg_pool3d": _axes(3),
+    **dict.fromkeys(("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"), _bag),
+    "_trilinear": _trilinear,
+    "fractional_max_pool2d": _pool2d,
+    "fractional_max_pool3d": _pool3d,
+    **dict.fromkeys(("sort", "argsort", "mode", "unique_dim"), _sorted(1)),
+    **dict.fromkeys(("topk", "kthvalue"), _sorted(2)),
+    "msort": lambda kind, args, kwargs: (kind, (("rows", _along(args[0], (0,))),), ()),
+    **dict.fromkeys(
+        ("_unique", "_unique2"), lambda kind, args, kwargs: (kind, (("rows", (int(args[0].numel()),)),), ())
+    ),
+    **dict.fromkeys(("_fft_r2c", "_fft_c2c"), _fft),
+    "_fft_c2r": _fft_to_real,
     **dict.fromkeys(("gelu", "gelu_", "gelu_backward"), _gelu),
     **dict.fromkeys(("pow", "pow_"), _pow),
     "square": lambda kind, args, kwargs: (kind, (("exponent", 2),), ()),
     "scaled_dot_product_attention": _attention,
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), _recurrent),
-    **dict.fromkeys(("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"), _stored),
+    **dict.fromkeys(("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"), _put),
+    **dict.fromkeys(
+        ("index_fill_", "index_copy_", "index_add", "index_add_", "index_reduce", "index_reduce_"), _stored(_slices)
+    ),
+    **dict.fromkeys(
+        ("scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_"),
+        _stored(lambda args: args[2].numel()),
+    ),
+    "put_": _stored(lambda args: args[1].numel()),
+    "masked_scatter_": _stored(lambda args: args[0].numel()),  # a mask holds everywhere
     **dict.fromkeys(("mul", "mul_"), _multiply),
 }

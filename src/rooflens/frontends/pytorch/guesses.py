@@ -11,7 +11,7 @@ import torch
 
 Rule = Callable[..., Any]
 _INT = torch.int64
-_MASKS = (torch.bool, torch.uint8)
+MASKS = (torch.bool, torch.uint8)
 
 
 def _empty(shape: Any, dtype: torch.dtype) -> torch.Tensor:
@@ -28,6 +28,10 @@ def _masked_select(func: Any, x: torch.Tensor, mask: torch.Tensor) -> torch.Tens
 
 def _unique(func: Any, x: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...] | None:
     return (_empty((x.numel(),), x.dtype), _empty(x.shape, _INT), _empty((x.numel(),), _INT)) if x.is_meta else None
+
+
+def _sorted_unique(func: Any, x: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...] | None:
+    return (_empty((x.numel(),), x.dtype), _empty(x.shape, _INT)) if x.is_meta else None
 
 
 def _unique_dim(func: Any, x: torch.Tensor, dim: int, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...] | None:
@@ -55,15 +59,47 @@ def _repeat_interleave(
 
 def _indexed(func: Any, x: torch.Tensor, indices: Any, *args: Any, **kwargs: Any) -> Any:
     """A mask among the indices stands for the places where it holds."""
-    if not any(i is not None and i.dtype in _MASKS for i in indices):
+    if not any(i is not None and i.dtype in MASKS for i in indices):
         return None
     places: list[torch.Tensor | None] = []
     for i in indices:
-        if i is None or i.dtype not in _MASKS:
+        if i is None or i.dtype not in MASKS:
             places.append(i)
         else:
             places += [_empty((i.numel(),), _INT)] * i.dim()
     return func(x, places, *args, **kwargs)
+
+
+def _stored(func: Any, x: torch.Tensor, indices: Any, values: torch.Tensor, *args: Any) -> Any:
+    """In place, so that the result is what torch says; the assumption is what this is for."""
+    masked = any(i is not None and i.dtype in MASKS for i in indices)
+    return func(x, indices, values, *args) if masked and held(x, indices, values) is None else None
+
+
+def held(x: torch.Tensor, indices: Any, values: torch.Tensor) -> int | None:
+    """At how many places a mask among the indices holds, where the values' own shape tells: they have an axis for it,
+    where the first index stands."""
+    given = [place for place, i in enumerate(indices) if i is not None]
+    indexed = sum(i.dim() if i is not None and i.dtype in MASKS else 1 for i in indices)
+    rank = x.dim() - indexed + 1 + len(indices) - len(given)
+    apart = given[-1] - given[0] >= len(given)  # torch then puts their axis first
+    axis = values.dim() - rank + (0 if apart else given[0])
+    return int(values.shape[axis]) if values.dim() == rank and values.shape[axis] != 1 else None
+
+
+def _scattered(func: Any, x: torch.Tensor, mask: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    return func(x, mask, source)  # type: ignore[no-any-return]
+
+
+def _ctc_loss(
+    func: Any, log_probs: torch.Tensor, targets: torch.Tensor, lengths: Any, *args: Any
+) -> tuple[torch.Tensor, ...] | None:
+    """The loss of each item, and the probability of each state at each step: every label and a blank around it."""
+    if not isinstance(lengths, torch.Tensor):
+        return None
+    steps, items = log_probs.shape[:2]
+    labels = targets.shape[1] if targets.dim() == 2 else -(-targets.numel() // max(1, items))
+    return _empty((items,), log_probs.dtype), _empty((items, steps, 2 * labels + 1), log_probs.dtype)
 
 
 def _packed(func: Any, x: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> tuple[torch.Tensor, ...] | None:
@@ -85,6 +121,7 @@ READS_VALUES = frozenset({"_pack_padded_sequence", "_pad_packed_sequence", "lstm
 DATA_DEPENDENT: dict[str, Rule] = {
     "nonzero": _nonzero,
     "masked_select": _masked_select,
+    "_unique": _sorted_unique,
     "_unique2": _unique,
     "unique_consecutive": _unique,
     "unique_dim": _unique_dim,
@@ -92,6 +129,9 @@ DATA_DEPENDENT: dict[str, Rule] = {
     "repeat_interleave": _repeat_interleave,
     "index": _indexed,
     "_unsafe_index": _indexed,
+    **dict.fromkeys(("index_put_", "_index_put_impl_"), _stored),
+    "masked_scatter_": _scattered,
+    "_ctc_loss": _ctc_loss,
     "_pack_padded_sequence": _packed,
     "narrow": narrowed,
 }

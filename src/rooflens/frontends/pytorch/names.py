@@ -13,7 +13,7 @@ class Row:
     kind: str
     how: str = "kernel"
     overwrites: bool = False  # an in-place op that does not read what it writes
-    scatters: bool = False  # an indexed in-place store: reads its values, writes as many
+    scatters: bool = False  # an indexed in-place store: reads its values and indices
     skip: tuple[int, ...] = ()  # positions of tensors that the kernel gets for their shape only
 
 
@@ -25,12 +25,15 @@ KERNELS = _rows(
     "kernel",
     # matrix
     conv="conv1d conv2d conv3d convolution _convolution conv_transpose1d conv_transpose2d conv_transpose3d",
+    conv_steps="conv_tbc",
     conv_backward="convolution_backward",
     linear="linear",
-    addmm="addmm addmm_ baddbmm baddbmm_ addmv",
-    matmul="matmul mm bmm mv dot vdot inner _scaled_mm _int_mm _weight_int8pack_mm",
-    grouped_mm="_grouped_mm",
+    addmm="addmm addmm_ baddbmm baddbmm_ addbmm addbmm_ addmv addmv_ _addmm_activation",
+    matmul="matmul mm bmm mv dot vdot inner _scaled_mm _int_mm _weight_int8pack_mm _weight_int4pack_mm "
+    "_weight_int4pack_mm_for_cpu _scaled_mm_v2 affine_grid_generator",
+    grouped_mm="_grouped_mm _scaled_grouped_mm",
     bilinear="bilinear",
+    trilinear="_trilinear",
     attention="scaled_dot_product_attention _scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention "
     "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_cudnn_attention",
     lstm="lstm",
@@ -39,11 +42,11 @@ KERNELS = _rows(
     # arithmetic
     add="add add_",
     sub="sub sub_ rsub subtract subtract_",
-    mul="mul mul_ multiply multiply_ outer ger ldexp",
+    mul="mul mul_ multiply multiply_ outer ger ldexp ldexp_ deg2rad deg2rad_ rad2deg rad2deg_",
     div="div div_ true_divide true_divide_ divide divide_ floor_divide floor_divide_",
-    neg="neg neg_ negative negative_",
+    neg="neg neg_ negative negative_ conj_physical conj_physical_ _conj_physical",
     abs="abs abs_ absolute absolute_",
-    sign="sign sgn sign_ sgn_ signbit copysign copysign_ heaviside",
+    sign="sign sgn sign_ sgn_ signbit copysign copysign_ heaviside heaviside_ nextafter nextafter_",
     round="round round_ floor floor_ ceil ceil_ trunc trunc_ fix frac frac_",
     remainder="remainder remainder_ fmod fmod_",
     reciprocal="reciprocal reciprocal_",
@@ -51,24 +54,29 @@ KERNELS = _rows(
     rsqrt="rsqrt rsqrt_",
     exp="exp exp_ exp2 exp2_ expm1 expm1_ special_exp2 special_expm1",
     log="log log_ log2 log2_ log10 log10_ log1p log1p_ special_log1p",
-    xlogy="xlogy xlogy_ special_xlogy",
+    xlogy="xlogy xlogy_ special_xlogy special_xlog1py special_entr",
     logaddexp="logaddexp logaddexp2",
     logit="logit logit_ special_logit",
     trig="sin sin_ cos cos_ tan tan_ sinh sinh_ cosh cosh_ asin acos atan atan2 asinh acosh atanh angle sinc sinc_ "
-    "lgamma digamma polygamma i0 special_i0e special_i1 special_i1e special_gammaln special_ndtr special_ndtri",
+    "asin_ acos_ atan_ atan2_ asinh_ acosh_ atanh_ arctan2 lgamma lgamma_ digamma digamma_ polygamma polygamma_ "
+    "mvlgamma mvlgamma_ i0 i0_ special_i0e special_i1 special_i1e special_gammaln special_ndtr special_ndtri "
+    "special_log_ndtr igamma igammac igamma_ igammac_ special_bessel_j0 special_bessel_j1 special_bessel_y0 "
+    "special_bessel_y1 special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0 "
+    "special_modified_bessel_k1 special_zeta",
     hypot="hypot hypot_",
     polar="polar",
-    erf="erf erf_ erfc erfc_ erfinv erfinv_ special_erf special_erfc special_erfinv",
+    erf="erf erf_ erfc erfc_ erfinv erfinv_ special_erf special_erfc special_erfinv special_erfcx",
     minmax="maximum minimum fmax fmin",
     compare="eq eq_ ne ne_ lt lt_ le le_ gt gt_ ge ge_ isnan isinf isfinite isneginf isposinf isclose not_equal greater "
     "greater_equal less less_equal isin",
     logical="logical_and logical_or logical_not logical_xor logical_and_ logical_or_ logical_not_ logical_xor_ "
     "bitwise_and bitwise_or bitwise_not bitwise_xor bitwise_and_ bitwise_or_ bitwise_not_ bitwise_xor_ __and__ __or__ "
-    "__xor__ __iand__ __ior__ __ixor__ __lshift__ __rshift__ bitwise_left_shift bitwise_right_shift",
+    "__xor__ __iand__ __ior__ __ixor__ __lshift__ __rshift__ __ilshift__ __irshift__ "
+    "bitwise_left_shift bitwise_right_shift bitwise_left_shift_ bitwise_right_shift_",
     where="where",
     masked_fill="masked_fill masked_fill_",
     lerp="lerp lerp_",
-    addcmul="addcmul addcmul_",
+    addcmul="addcmul addcmul_ addr addr_",
     addcdiv="addcdiv addcdiv_",
     pow="pow pow_ square square_ float_power",
     cross="linalg_cross cross",
@@ -117,7 +125,7 @@ KERNELS = _rows(
     rmsnorm="rms_norm _fused_rms_norm",
     softmax="softmax _softmax _safe_softmax special_softmax",
     log_softmax="log_softmax _log_softmax special_log_softmax",
-    weight_norm="_weight_norm _weight_norm_interface",
+    weight_norm="_weight_norm _weight_norm_interface renorm renorm_",
     batchnorm_backward="native_batch_norm_backward batch_norm_backward",
     layernorm_backward="native_layer_norm_backward",
     groupnorm_backward="native_group_norm_backward",
@@ -126,12 +134,12 @@ KERNELS = _rows(
     log_softmax_backward="_log_softmax_backward_data",
     weight_norm_backward="_weight_norm_interface_backward",
     # pools and reductions
-    maxpool="max_pool1d max_pool2d max_pool3d max_pool2d_with_indices max_pool3d_with_indices max_pool1d_with_indices",
+    maxpool="max_pool1d max_pool2d max_pool3d max_pool2d_with_indices max_pool3d_with_indices max_pool1d_with_indices "
+    "fractional_max_pool2d fractional_max_pool3d",
     avgpool="avg_pool1d avg_pool2d avg_pool3d",
     adaptive_avgpool="adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool2d "
     "_adaptive_avg_pool3d",
     adaptive_maxpool="adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d",
-    maxpool_backward="adaptive_max_pool2d_backward adaptive_max_pool3d_backward",
     mean="mean",
     sum="sum nansum trace",
     prod="prod",
@@ -141,30 +149,33 @@ KERNELS = _rows(
     logsumexp="logsumexp special_logsumexp",
     cumulative="cumsum cumsum_ cumprod cumprod_ cummax cummin",
     logcumsumexp="logcumsumexp",
-    sort="sort argsort topk kthvalue msort unique_dim _unique2 unique_consecutive",
+    sort="sort argsort topk kthvalue msort mode unique_dim _unique _unique2 unique_consecutive",
     search="bucketize searchsorted",
     histogram="histc bincount",
-    fold="col2im unfold_backward _embedding_bag_dense_backward",
-    distance="cdist _cdist_forward _euclidean_dist",
+    fold="col2im unfold_backward segment_reduce",
+    distance="cdist _cdist_forward _euclidean_dist _pdist_forward",
+    distance_backward="_cdist_backward _pdist_backward",
     nll_loss="nll_loss_forward nll_loss2d_forward",
-    nll_loss_backward="nll_loss_backward nll_loss2d_backward",
+    ctc_loss="_ctc_loss",
+    ctc_loss_backward="_ctc_loss_backward",
     mse_loss="mse_loss l1_loss smooth_l1_loss huber_loss",
     mse_loss_backward="mse_loss_backward smooth_l1_loss_backward huber_loss_backward",
-    bce_loss="binary_cross_entropy binary_cross_entropy_with_logits kl_div",
-    bce_loss_backward="binary_cross_entropy_backward",
+    margin_loss="multi_margin_loss",
+    margin_loss_backward="multi_margin_loss_backward",
+    bce_loss="binary_cross_entropy binary_cross_entropy_with_logits kl_div soft_margin_loss",
+    bce_loss_backward="binary_cross_entropy_backward soft_margin_loss_backward",
     fft="_fft_r2c _fft_c2c _fft_c2r",
     # moves
     copy="clone copy pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle flip fliplr flipud rot90 "
-    "unfold_copy im2col diag_embed index_fill index_fill_ masked_scatter masked_scatter_ masked_select nonzero "
-    "index_copy complex slice_scatter select_scatter diagonal_scatter as_strided_scatter "
-    "select_backward slice_backward diagonal_backward index_select_backward _pack_padded_sequence "
+    "unfold_copy im2col diag_embed index_fill masked_scatter masked_select nonzero nonzero_static index_copy put "
+    "alias_copy detach_copy expand_copy permute_copy squeeze_copy unsqueeze_copy t_copy transpose_copy view_copy "
+    "unbind_copy split_copy split_with_sizes_copy complex slice_scatter select_scatter diagonal_scatter "
+    "as_strided_scatter select_backward slice_backward diagonal_backward index_select_backward _pack_padded_sequence "
     "_pack_padded_sequence_backward _pad_packed_sequence scatter index_put _unsafe_index_put max_unpool2d max_unpool3d",
     scatter_reduce="scatter_add index_add scatter_reduce index_reduce",
-    concat="cat stack concat concatenate hstack vstack dstack row_stack column_stack block_diag",
+    concat="cat stack _stack _chunk_cat concat concatenate hstack vstack dstack row_stack column_stack block_diag",
     pad="constant_pad_nd pad reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d "
     "replication_pad3d _pad_circular",
-    pad_backward="reflection_pad1d_backward reflection_pad2d_backward reflection_pad3d_backward "
-    "replication_pad1d_backward replication_pad2d_backward replication_pad3d_backward",
     roll="roll",
     repeat="repeat repeat_interleave tile",
     resize_nearest="upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d "
@@ -179,7 +190,8 @@ KERNELS = _rows(
     grid_sample_backward="grid_sampler_2d_backward grid_sampler_3d_backward",
     one_hot="one_hot",
     tri="tril triu tril_ triu_",
-    gather="index index_select gather take take_along_dim _unsafe_index",
+    gather="index index_select gather take take_along_dim _unsafe_index masked_scatter_backward "
+    "as_strided_copy diagonal_copy narrow_copy select_copy slice_copy",
     embedding="embedding",
     embedding_bag="embedding_bag _embedding_bag _embedding_bag_forward_only",
 )  # fmt: skip
@@ -187,35 +199,49 @@ KERNELS = _rows(
 SPECIAL = {
     "max_pool2d_with_indices_backward": Row(kind="maxpool_backward", skip=(1,)),
     "max_pool3d_with_indices_backward": Row(kind="maxpool_backward", skip=(1,)),
+    "fractional_max_pool2d_backward": Row(kind="maxpool_backward", skip=(1,)),
+    "fractional_max_pool3d_backward": Row(kind="maxpool_backward", skip=(1,)),
     "avg_pool2d_backward": Row(kind="avgpool_backward", skip=(1,)),
     "avg_pool3d_backward": Row(kind="avgpool_backward", skip=(1,)),
     "_adaptive_avg_pool2d_backward": Row(kind="adaptive_avgpool_backward", skip=(1,)),
     "_adaptive_avg_pool3d_backward": Row(kind="adaptive_avgpool_backward", skip=(1,)),
+    "nll_loss_backward": Row(kind="nll_loss_backward", skip=(1,)),
+    "nll_loss2d_backward": Row(kind="nll_loss_backward", skip=(1,)),
+    "embedding_backward": Row(kind="embedding_backward"),
     "embedding_dense_backward": Row(kind="embedding_backward"),
+    "embedding_renorm_": Row(kind="embedding_renorm"),
+    "_embedding_bag_backward": Row(kind="embedding_backward", skip=(2, 3, 4, 5)),
+    "_embedding_bag_per_sample_weights_backward": Row(kind="bag_weights_backward", skip=(3, 4)),
+    "_embedding_bag_dense_backward": Row(kind="embedding_backward", skip=(2, 3, 4)),
     "zero_": Row(kind="fill", overwrites=True),
     "fill_": Row(kind="fill", overwrites=True),
     "copy_": Row(kind="copy", overwrites=True),
     "fill_diagonal_": Row(kind="fill", overwrites=True),
     **{name: Row(kind="random", overwrites=True) for name in (
         "uniform_", "normal_", "bernoulli_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_")},
-    "index_put_": Row(kind="scatter", scatters=True),
-    "_index_put_impl_": Row(kind="scatter", scatters=True),
-    "index_copy_": Row(kind="scatter", scatters=True),
-    "scatter_": Row(kind="scatter", scatters=True),
-    "index_add_": Row(kind="scatter_add", scatters=True),
-    "scatter_add_": Row(kind="scatter_add", scatters=True),
-    "scatter_reduce_": Row(kind="scatter_add", scatters=True),
+    **{name: Row(kind="scatter", scatters=True) for name in (
+        "index_put_", "_index_put_impl_", "index_copy_", "index_fill_", "scatter_", "masked_scatter_", "put_")},
+    **{name: Row(kind="scatter_add", scatters=True) for name in (
+        "index_add_", "index_reduce_", "scatter_add_", "scatter_reduce_")},
     **{name: Row(kind="batchnorm") for name in (
         "batch_norm", "native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional",
         "_native_batch_norm_legit_no_training", "cudnn_batch_norm", "_batch_norm_with_update",
         "_batch_norm_no_update")},
+    "adaptive_max_pool2d_backward": Row(kind="maxpool_backward", skip=(1,)),
+    "adaptive_max_pool3d_backward": Row(kind="maxpool_backward", skip=(1,)),
+    **{f"{how}_pad{n}d_backward": Row(kind="pad_backward", skip=(1,))
+       for how in ("reflection", "replication") for n in (1, 2, 3)},
     **{name: Row(kind="fill") for name in (
-        "zeros", "ones", "full", "arange", "range", "linspace", "eye", "zeros_like", "ones_like", "full_like", "fill",
-        "zero", "new_zeros", "new_ones", "new_full", "tril_indices", "triu_indices", "logspace", "hann_window",
-        "hamming_window", "blackman_window", "bartlett_window", "kaiser_window")},
+        "zeros", "ones", "full", "arange", "range", "linspace", "eye", "tril_indices", "triu_indices", "logspace",
+        "hann_window", "hamming_window", "fft_fftfreq", "fft_rfftfreq", "blackman_window", "bartlett_window", "kaiser_window")},
+    **{name: Row(kind="fill", skip=(0,)) for name in (
+        "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "fill", "zero")},
     **{name: Row(kind="random") for name in (
-        "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli", "normal", "multinomial",
-        "randint_like", "poisson")},
+        "rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "poisson", "binomial",
+        "_standard_gamma", "_sample_dirichlet")},
+    **{name: Row(kind="random", skip=(0,)) for name in (
+        "rand_like", "randn_like", "randint_like", "uniform", "normal_functional", "exponential", "random", "geometric",
+        "cauchy", "log_normal")},
 }  # fmt: skip
 
 VIEWS = _rows(
@@ -240,7 +266,8 @@ ALIASES = _rows(
 )
 FREE = _rows(
     "free",
-    identity="empty empty_like new_empty empty_strided new_empty_strided empty_permuted detach detach_ alias lift_fresh "
+    identity="_efficientzerotensor empty empty_like new_empty empty_strided new_empty_strided empty_permuted "
+    "detach detach_ alias lift_fresh "
     "lift_fresh_copy scalar_tensor requires_grad_ set_ resize_ resize_as_ record_stream is_same_size sym_size sym_stride "
     "sym_numel sym_storage_offset _assert_async _assert_scalar _assert_tensor_metadata is_pinned pin_memory "
     "_has_compatible_shallow_copy_type _version _fw_primal _make_dual is_complex is_floating_point result_type can_cast "

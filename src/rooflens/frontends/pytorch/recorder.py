@@ -16,6 +16,7 @@ from rooflens.errors import RooflensError
 from rooflens.frontends.pytorch.autocast import LISTED, Casts
 from rooflens.frontends.pytorch.devices import READABLE, device_of, dtype_of, made_on_meta
 from rooflens.frontends.pytorch.guesses import ASSUMED, DATA_DEPENDENT, READS_VALUES
+from rooflens.frontends.pytorch.missing import packed
 from rooflens.frontends.pytorch.names import Row
 from rooflens.frontends.pytorch.plans import Plan, Writes, plan_of
 from rooflens.frontends.pytorch.tracker import TensorTracker
@@ -309,6 +310,8 @@ class Recorder(TorchDispatchMode):
 
     def _apart(self, func: Any, plan: Plan, args: Any, kwargs: Any) -> Any:
         """A composite is taken apart; what cannot be is opaque, never zero."""
+        if plan.quantised:
+            raise packed(plan.name, self.module)
         if func not in _INDIVISIBLE:
             with self:
                 out = func.decompose(*args, **kwargs)

@@ -133,6 +133,15 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor | None:
     return None if batch is None else _new(a, (*batch, a.shape[-2], b.shape[-1]))
 
 
+def bilinear(
+    a: torch.Tensor, b: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor | None:
+    same = a.dim() and b.dim() and a.shape[:-1] == b.shape[:-1] and a.dtype == b.dtype == w.dtype
+    if not same or w.dim() != 3 or tuple(w.shape[1:]) != (a.shape[-1], b.shape[-1]):
+        return None
+    return _new(a, (*a.shape[:-1], w.shape[0])) if _is_vector(bias, w.shape[0], a.dtype) else None
+
+
 def grouped_mm(
     a: torch.Tensor, b: torch.Tensor, offs: Any = None, bias: Any = None, out_dtype: Any = None
 ) -> torch.Tensor | None:
@@ -437,7 +446,7 @@ SHAPES: dict[str, ShapeRule] = {
     **dict.fromkeys(("add_", "sub_", "mul_", "div_", "clamp_"), in_place),
     "clamp": clamp,
     **dict.fromkeys(_BACKWARD.split(), first_gradient),
-    "linear": linear, "mm": mm, "addmm": addmm, "bmm": bmm, "matmul": matmul,
+    "linear": linear, "bilinear": bilinear, "mm": mm, "addmm": addmm, "bmm": bmm, "matmul": matmul,
     "scaled_dot_product_attention": attention, "_grouped_mm": grouped_mm,
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), recurrent),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), conv),

@@ -86,6 +86,34 @@ def _linear(recorder: Recorder, x: Any, w: Any, b: Any = None) -> Any:
     return _whole(recorder, "linear", (), out, *tensors)
 
 
+def _bilinear(recorder: Recorder, a: Any, b: Any, w: Any, bias: Any = None) -> Any:
+    out = recorder.quietly(shapes.bilinear, a, b, w, bias)
+    if out is None:
+        return aten.bilinear.default.decompose(a, b, w, bias)
+    tensors = (a, b, w) if bias is None else (a, b, w, bias)
+    return _whole(recorder, "bilinear", (), out, *tensors)
+
+
+_SPARSE = "the sparse gradient of an embedding is counted as a dense one"
+
+
+def _embedding_backward(
+    recorder: Recorder, g: Any, chosen: Any, rows: int, padding: int, scaled: bool, sparse: bool
+) -> Any:
+    if sparse:
+        recorder.assume(_SPARSE)
+    return aten.embedding_dense_backward(g, chosen, rows, padding, scaled)
+
+
+def _bag_backward(
+    recorder: Recorder, g: Any, chosen: Any, offsets: Any, bags: Any, sizes: Any, maxima: Any, rows: int, scaled: bool,
+    mode: int, sparse: bool, *args: Any,
+) -> Any:  # fmt: skip
+    if sparse:
+        recorder.assume(_SPARSE)
+    return aten._embedding_bag_dense_backward(g, chosen, bags, sizes, maxima, rows, scaled, mode, *args)
+
+
 def _attention(
     recorder: Recorder, q: Any, k: Any, v: Any, mask: Any = None, p: float = 0.0, causal: bool = False, **kwargs: Any
 ) -> Any:
@@ -139,6 +167,9 @@ def _recurrent(kind: str) -> Callable[..., Any]:
 
 WHOLE: dict[str, Callable[..., Any]] = {
     "linear": _linear,
+    "bilinear": _bilinear,
+    "embedding_backward": _embedding_backward,
+    "_embedding_bag_backward": _bag_backward,
     "scaled_dot_product_attention": _attention,
     "dropout": _dropout,
     "rms_norm": _rms_norm,
@@ -150,7 +181,7 @@ WHOLE: dict[str, Callable[..., Any]] = {
 _CAST_ABOVE = (
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input", "matmul",
     "prelu", "softmax.int", "log_softmax.int", "layer_norm", "group_norm", "nll_loss", "nll_loss2d", "cosine_similarity",
-    "kl_div", "l1_loss", "cdist", "bilinear", "cross", "grid_sampler", "tensordot",
+    "kl_div", "l1_loss", "cdist", "cross", "grid_sampler", "tensordot",
 )  # fmt: skip
 
 
