@@ -9,13 +9,14 @@ from rooflens.version import __version__
 # Loaded on first use, so that `import rooflens` and `rooflens --help` cost next to nothing.
 _LAZY = {
     "analyze": "rooflens.api",
+    "fuse": "rooflens.api",
     "load_chip": "rooflens.hardware.load",
     "prepare_torchvision": "rooflens.frontends.pytorch.compat",
     "Analysis": "rooflens.analysis",
     "Hardware": "rooflens.hardware.records",
     "Graph": "rooflens.graph.records",
 }
-_LATER = ("fuse", "map_to", "measure", "trace", "bench", "sweep", "check")
+_LATER = ("map_to", "measure", "trace", "bench", "sweep", "check")
 __all__ = ["InputError", "NotInThisVersion", "PartialResult", "RooflensError", "__version__", *_LAZY]
 
 

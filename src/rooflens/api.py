@@ -31,6 +31,19 @@ def analyze(
     return found
 
 
+def fuse(
+    model: Any, inputs: Any = None, on: str | os.PathLike[str] | Hardware | None = None, **options: Any
+) -> Analysis:
+    """Before and after fusion, group by group and edge by edge: `analyze` at `fusion="chain"` unless told otherwise."""
+    return analyze(model, inputs, on, **fusing(options))
+
+
+def fusing(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of `fuse`: its own default level, unless another option brings one."""
+    told = options.get("fusion") is not None or options.get("execution") == "compiled"
+    return options if told else {**options, "fusion": "chain"}
+
+
 def checked_settings(**options: Any) -> Settings:
     """Gates too are checked before anything is built."""
     settings = make_settings(**options)

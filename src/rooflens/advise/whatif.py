@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rooflens.costs.sheet import CostSheet, OpCost
 from rooflens.errors import RooflensError
 from rooflens.estimate.roofline import floor_time_s
+from rooflens.fusion.partition import LEVELS, Group, Partition, partition
 from rooflens.graph.records import BITS, retyped
 from rooflens.hardware.records import Hardware, with_fact
 from rooflens.pipeline.run import Prediction, predict, price
@@ -137,29 +137,47 @@ def _larger_batch(base: Prediction) -> Iterator[Advice]:
     """Activations and work grow with the batch, weights are read once for all of it."""
     if base.settings.training or not base.sheet.rows:
         return
-    changed = price(_scaled(base.sheet, BATCH_STEP), base.hardware, base.settings, base.dtype)
+    changed = price(_scaled(base.partition, BATCH_STEP), base.hardware, base.settings, base.dtype)
     why = "weights are read once for the whole batch: gain per sample, the batch itself takes longer"
     yield from _advice(base, changed, "run", "right", f"batch {BATCH_STEP} times larger", why, per=float(BATCH_STEP))
 
 
-def _scaled(sheet: CostSheet, by: int) -> CostSheet:
-    def scale(r: OpCost) -> OpCost:
-        return r._replace(
+def _scaled(groups: Partition, by: int) -> Partition:
+    def scale(group: Group) -> Group:
+        r = group.cost
+        cost = r._replace(
             macs=r.macs * by,
             alu=r.alu * by,
             special=r.special * by,
             input_bytes=r.input_bytes * by,
             output_bytes=r.output_bytes * by,
         )
+        work = tuple((unit, dtype, flops * by) for unit, dtype, flops in group.work)
+        return replace(group, cost=cost, work=work)
 
-    return replace(sheet, rows=tuple(scale(r) for r in sheet.rows))
+    return replace(groups, groups=tuple(scale(g) for g in groups.groups))
+
+
+def _fusion(base: Prediction) -> Iterator[Advice]:
+    """Every level beyond the one in force."""
+    e, level = base.estimate, base.partition.level
+    for further in LEVELS[LEVELS.index(level) + 1 :]:
+        groups = partition(base.sheet, further, base.hardware)
+        if groups.level != further:  # the chip does not say what fits
+            continue
+        changed = price(groups, base.hardware, base.settings, base.dtype)
+        saved = sum(g.cost.bytes for g in base.partition.groups) - sum(g.cost.bytes for g in groups.groups)
+        kernels = len(base.partition.groups) - len(groups.groups)
+        why = f"{show(saved, 'B')} less to move and {kernels} units fewer to start; see 'rooflens fuse --fusion {further}'"
+        if e is not None and saved:
+            yield from _advice(base, changed, "model", "right", f"fuse ({further})", why)
 
 
 def _graph_launch(base: Prediction) -> Iterator[Advice]:
     if base.settings.execution != "eager" or base.estimate is None or base.estimate.latency_s is None:
         return
     settings = replace(base.settings, execution="graph")
-    changed = price(base.sheet, base.hardware, settings, base.dtype)
+    changed = price(base.partition, base.hardware, settings, base.dtype)
     why = "all kernels start at once (a CUDA graph on NVIDIA): gain in latency, the device works as before"
     after = changed.estimate.latency_s if changed.estimate else None
     yield from _gain(
@@ -196,49 +214,83 @@ def _doubled(hardware: Hardware, *keys: str) -> Hardware:
 
 
 def _chip(base: Prediction, hardware: Hardware, action: str, why: str) -> Iterator[Advice]:
-    yield from _try(base, lambda: price(base.sheet, hardware, base.settings, base.dtype), "chip", "roof", action, why)
+    yield from _try(
+        base, lambda: price(base.partition, hardware, base.settings, base.dtype), "chip", "roof", action, why
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindGain:
-    """One kind of layer: its share of the time, and what accelerating it alone, its memory as it is, would gain."""
+    """One kind of layer: its share of the time that the ops take one by one, what accelerating it alone, its memory as
+    it is, would gain, and what it no longer costs once it is fused into its neighbours."""
 
     kind: str
     count: int
     time_s: float
     share: float
     gain_s: float
+    fused_gain_s: float
     bound: str
 
 
 def kind_gains(base: Prediction) -> tuple[KindGain, ...]:
     """Heaviest first. Free arithmetic leaves the time of the bytes, which is why a ReLU alone is not worth it."""
-    e, hardware = base.estimate, base.hardware
+    e, hardware = base.alone, base.hardware
     if e is None or hardware is None or not e.device_time_s:
         return ()
     bandwidth = hardware.offchip.bandwidth_bytes_per_s if hardware.offchip else None
+    gone = _gone_when_fused(base)
     spent: dict[str, list[float]] = {}
-    for op, row, time in zip(base.graph.ops, base.sheet.rows, e.groups, strict=True):
+    for place, (op, row, time) in enumerate(zip(base.graph.ops, base.sheet.rows, e.groups, strict=True)):
         if not op.view and time.device_time_s is not None:
             left = floor_time_s(0, row.bytes, None, bandwidth) or 0.0
-            entry = spent.setdefault(op.kind, [0.0, 0.0, 0.0])
+            entry = spent.setdefault(op.kind, [0.0, 0.0, 0.0, 0.0])
             entry[0] += 1
             entry[1] += time.device_time_s
             entry[2] += time.device_time_s - left
+            entry[3] += gone.get(place, 0.0)
     total = e.device_time_s
     rows = (
-        KindGain(kind=k, count=int(n), time_s=t, share=t / total, gain_s=g, bound="compute" if g > t / 2 else "memory")
-        for k, (n, t, g) in spent.items()
+        KindGain(
+            kind=k,
+            count=int(n),
+            time_s=t,
+            share=t / total,
+            gain_s=g,
+            fused_gain_s=f,
+            bound="compute" if g > t / 2 else "memory",
+        )
+        for k, (n, t, g, f) in spent.items()
     )
     return tuple(sorted(rows, key=lambda r: (-r.time_s, r.kind)))
 
 
+def _gone_when_fused(base: Prediction) -> dict[int, float]:
+    """By place: what a group gains over its members one by one, shared out among all members but the heaviest, by
+    their own times. At level `none` the groups of the next level are asked."""
+    fused = base
+    if base.partition.level == "none":
+        fused = price(partition(base.sheet, "chain"), base.hardware, base.settings, base.dtype)
+    assert fused.estimate is not None and base.alone is not None
+    found: dict[int, float] = {}
+    for group, time in zip(fused.partition.groups, fused.estimate.groups, strict=True):
+        times = {place: base.alone.groups[place].device_time_s or 0.0 for place in group.ops}
+        rest = sum(times.values()) - max(times.values())
+        if rest and time.device_time_s is not None:
+            heaviest = max(times, key=lambda place: times[place])
+            gain = sum(times.values()) - time.device_time_s
+            found.update({place: gain * t / rest for place, t in times.items() if place != heaviest})
+    return found
+
+
 def _kinds_alone(base: Prediction) -> Iterator[Advice]:
+    before = base.alone.device_time_s if base.alone else None
     for row in kind_gains(base):
-        why = f"{row.count} in all, {row.share:.1%} of device time, limited by {row.bound}"
-        before = time_of(base)
+        why = f"{row.count} in all, {row.share:.1%} of device time one by one, limited by {row.bound}"
+        if row.fused_gain_s > ROUNDING * row.time_s:
+            why += f"; fused into its neighbours it gains {show(row.fused_gain_s, 's', 3)}"
         after = None if before is None else before - row.gain_s
         yield from _gain(before, after, f"kind {row.kind}", "up", f"accelerate {row.kind} alone", why)
 
 
-RULES = (_lower_precision, _compressed_weights, _larger_batch, _graph_launch, _roofs, _kinds_alone)
+RULES = (_lower_precision, _compressed_weights, _larger_batch, _fusion, _graph_launch, _roofs, _kinds_alone)

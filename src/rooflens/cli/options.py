@@ -42,10 +42,16 @@ Autocast = Annotated[bool | None, typer.Option("--autocast", help="fp32 weights,
 Phase = Annotated[str | None, typer.Option(help="prefill or decode (not in this version).")]
 Seq = Annotated[int | None, typer.Option(help="Sequence length of token models.")]
 Context = Annotated[int | None, typer.Option(help="Context length in decode.")]
-Fusion = Annotated[str, typer.Option(help="none (chain, residual, tile: not in this version).")]
-Bn = Annotated[str, typer.Option(help="kept (folded: not in this version).")]
+Fusion = Annotated[
+    str | None, typer.Option(help="none, chain, residual or tile: what runs as one unit. [default: none; fuse: chain]")
+]
+Bn = Annotated[str | None, typer.Option(help="kept or folded into the layer before. [default: kept]")]
 Execution = Annotated[
-    str, typer.Option(help="eager or graph: which launch cost latency counts (compiled: not in this version).")
+    str | None,
+    typer.Option(
+        help="eager, graph or compiled: which launch cost latency counts; compiled alone implies --fusion residual "
+        "--bn folded. [default: eager]"
+    ),
 ]
 Reuse = Annotated[
     str | None, typer.Option(help="none, line-buffer or compulsory: fills the per-output view. [default: compulsory]")

@@ -14,6 +14,9 @@ RIDGE_BAND = 0.10
 EXECUTIONS = ("eager", "graph", "compiled")
 
 
+Parts = tuple[tuple[Ceiling, int], ...]  # each kind of work in a group: the ceiling above it, and its FLOP
+
+
 class GroupTime(NamedTuple):
     """Where one group stands under its roof. None: a rate that it needs is not published. A named tuple, because one is
     made for each group."""
@@ -43,12 +46,14 @@ class Estimate:
 
 def estimate(mapping: Mapping, execution: str = "eager") -> Estimate:
     launch_s = mapping.hardware.value("launch.graph" if execution == "graph" else "launch.eager")
-    rows, offchip = mapping.partition.sheet.rows, mapping.hardware.offchip
+    offchip = mapping.hardware.offchip
     bandwidth = offchip.bandwidth_bytes_per_s if offchip else None
     ops = mapping.partition.sheet.graph.ops
     groups = tuple(
-        _NOTHING if ops[group.ops[0]].view else _group_time(rows[group.ops[0]], ceiling, bandwidth, launch_s)
-        for group, ceiling in zip(mapping.partition.groups, mapping.ceilings, strict=True)
+        _NOTHING
+        if len(group.ops) == 1 and ops[group.ops[0]].view
+        else _group_time(group.cost, ceiling, parts, bandwidth, launch_s)
+        for group, ceiling, parts in zip(mapping.partition.groups, mapping.ceilings, mapping.parts, strict=True)
     )
     return _totals(mapping, groups, launch_s)
 
@@ -56,22 +61,35 @@ def estimate(mapping: Mapping, execution: str = "eager") -> Estimate:
 _NOTHING = GroupTime("vector", "fp32", None, None, None, None, None, 0.0, 0.0)
 
 
-def _group_time(row: OpCost, ceiling: Ceiling, bandwidth: float | None, launch_s: float | None) -> GroupTime:
-    flops, moved, peak = row.flops, row.bytes, ceiling.flop_per_s
+def _group_time(
+    cost: OpCost, ceiling: Ceiling, parts: Parts, bandwidth: float | None, launch_s: float | None
+) -> GroupTime:
+    flops, moved, peak = cost.flops, cost.bytes, ceiling.flop_per_s
     intensity = flops / moved if moved else None
     ridge = peak / bandwidth if peak and bandwidth else None
-    time = None if row.opaque else floor_time_s(flops, moved, peak, bandwidth)
+    work_s = work_floor_s(flops, peak, parts)
+    moved_s = moved / bandwidth if moved and bandwidth else None if moved else 0.0
+    time = None if cost.opaque or work_s is None or moved_s is None else max(work_s, moved_s)
     return GroupTime(
         ceiling.unit,
         ceiling.dtype,
-        None if row.opaque else intensity,
+        None if cost.opaque else intensity,
         attainable_flop_per_s(intensity, peak, bandwidth),
         ridge,
-        None if row.opaque else zone_of(intensity, ridge, flops),
-        None if time is None else _bound(flops, moved, peak, bandwidth, launch_s, time),
+        None if cost.opaque else zone_of(intensity, ridge, flops),
+        None if time is None else _bound(work_s or 0.0, moved_s or 0.0, launch_s, time),
         time,
         time,
     )
+
+
+def work_floor_s(flops: int, peak: float | None, parts: Parts) -> float | None:
+    """All of a group's work at the rate of its main unit, or any kind of its work at the rate of its own unit, whichever
+    takes longer: units may work at the same time, so nothing is added up."""
+    pieces = [(flops, peak)] if len(parts) < 2 else [(flops, peak), *((n, c.flop_per_s) for c, n in parts)]
+    if any(n and rate is None for n, rate in pieces):
+        return None
+    return max((n / rate for n, rate in pieces if n and rate), default=0.0)
 
 
 def floor_time_s(flops: int, moved: int, peak: float | None, bandwidth: float | None) -> float | None:
@@ -98,13 +116,10 @@ def zone_of(intensity: float | None, ridge: float | None, flops: int) -> str | N
     return "memory-bound" if intensity < ridge else "compute-bound"
 
 
-def _bound(
-    flops: int, moved: int, peak: float | None, bandwidth: float | None, launch_s: float | None, time_s: float
-) -> str:
+def _bound(work_s: float, moved_s: float, launch_s: float | None, time_s: float) -> str:
     if launch_s is not None and launch_s > time_s:
         return "launch"
-    work_s = flops / peak if peak else 0.0
-    return "compute" if work_s > (moved / bandwidth if bandwidth else 0.0) else "memory"
+    return "compute" if work_s > moved_s else "memory"
 
 
 def _totals(mapping: Mapping, groups: tuple[GroupTime, ...], launch_s: float | None) -> Estimate:

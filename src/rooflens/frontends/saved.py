@@ -12,7 +12,7 @@ from rooflens.resultfile import checked_analysis
 
 # What was decided when the ops were recorded cannot be changed without the model; the rest holds unless asked otherwise.
 _RECORDED = ("mode", "optimizer", "layout", "autocast")
-_KEPT = ("sparsity", "weight_density", "reuse")
+_KEPT = ("sparsity", "weight_density", "reuse", "fusion", "bn")
 
 
 def load_saved(path: Path, request: Request) -> Loaded:

@@ -6,9 +6,8 @@ the vendor does not publish stay None, and so does every time that needs them.
 
 from dataclasses import dataclass
 
-from rooflens.costs.sheet import OpCost
 from rooflens.errors import DtypeError
-from rooflens.fusion.partition import Partition
+from rooflens.fusion.partition import Group, Partition
 from rooflens.hardware.records import Hardware
 
 # A vector unit without a rate of its own for a narrow type computes in the next wider one that it has.
@@ -37,7 +36,8 @@ class Mapping:
     partition: Partition
     hardware: Hardware
     mapper: str
-    ceilings: tuple[Ceiling, ...]  # one per group
+    ceilings: tuple[Ceiling, ...]  # one per group: of the unit that does its main work
+    parts: tuple[tuple[tuple[Ceiling, int], ...], ...]  # per group, the ceiling and FLOP of each kind of work in it
     dram_bytes: tuple[int, ...]  # one per group
 
 
@@ -45,26 +45,27 @@ def map_compulsory(partition: Partition, hardware: Hardware, dtype: str, sparse:
     """`dtype` is the one asked for: the chip must have it, while helper ops may fall back to what the chip has. `sparse`:
     matrix work with weights runs at the 2:4 rate where the chip has one."""
     check_dtype(hardware, dtype)
-    rows = partition.sheet.rows
     known: dict[tuple[str, str, bool], Ceiling] = {}
-    ceilings: list[Ceiling] = []
-    for group in partition.groups:
-        row = rows[group.ops[0]]
-        key = (row.dtype, row.unit, sparse and row.param_bytes > 0)
+
+    def above(row_dtype: str, unit: str, stored: bool) -> Ceiling:
+        key = (row_dtype, unit, sparse and stored)
         if key not in known:
-            known[key] = _sparse(hardware, ceiling(hardware, row.dtype, row.unit, dtype), key[2])
-        ceilings.append(known[key])
+            known[key] = _sparse(hardware, ceiling(hardware, row_dtype, unit, dtype), key[2])
+        return known[key]
+
+    def parts(group: Group) -> tuple[tuple[Ceiling, int], ...]:
+        stored = group.cost.param_bytes > 0
+        return tuple((above(kind, unit, stored), flops) for unit, kind, flops in group.work)
+
+    groups = partition.groups
     return Mapping(
         partition=partition,
         hardware=hardware,
         mapper="compulsory",
-        ceilings=tuple(ceilings),
-        dram_bytes=tuple(_dram_bytes(rows, g.ops) for g in partition.groups),
+        ceilings=tuple(above(g.cost.dtype, g.cost.unit, g.cost.param_bytes > 0) for g in groups),
+        parts=tuple(parts(g) for g in groups),
+        dram_bytes=tuple(g.cost.bytes for g in groups),
     )
-
-
-def _dram_bytes(rows: tuple[OpCost, ...], ops: tuple[int, ...]) -> int:
-    return rows[ops[0]].bytes if len(ops) == 1 else sum(rows[i].bytes for i in ops)
 
 
 def compute_type(dtype: str) -> str:

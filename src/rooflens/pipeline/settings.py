@@ -24,7 +24,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "format": ("table", "json", "csv", "md"),
 }
 # Options that later parts bring; until then anything but the default is refused.
-_LATER = {"fusion": "none", "bn": "kept", "phase": None, "kv_dtype": None, "seq": None, "context": None}
+_LATER = {"phase": None, "kv_dtype": None, "seq": None, "context": None}
+# What a compiler does unless it is told otherwise: with `--execution compiled` alone these hold.
+_COMPILED = {"fusion": "residual", "bn": "folded"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,8 @@ def make_settings(**options: Any) -> Settings:
     for name, read in _READERS.items():
         if name in given:
             given[name] = read(name, given[name])
-    settings = Settings(**given, given=tuple(given.items()))
+    implied = _COMPILED if given.get("execution") == "compiled" and not _COMPILED.keys() & given.keys() else {}
+    settings = Settings(**{**implied, **given}, given=tuple(given.items()))
     _check_later(settings)
     if settings.training and settings.dtype in ("w8a16", "w4a16"):
         raise SyntaxFault(f"--dtype {settings.dtype}: weights stored so narrow are not trained: use bf16, or inference")
@@ -186,8 +189,6 @@ def _check_later(settings: Settings) -> None:
         if getattr(settings, name) is not None:
             flag = name.replace("_", "-")
             raise NotInThisVersion(f"--{flag} is not in this version: use --plot FILE.svg or --format json")
-    if settings.execution == "compiled":
-        raise NotInThisVersion("--execution compiled is not in this version (it needs fusion): use eager or graph")
     for name, default in _LATER.items():
         if getattr(settings, name) != default:
             flag = name.replace("_", "-")

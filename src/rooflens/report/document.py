@@ -10,12 +10,13 @@ from rooflens.compare.gates import GateResult
 from rooflens.costs.reuse import reuse_of
 from rooflens.costs.sheet import BYTES_CONVENTION, FLOP_CONVENTION, OpCost
 from rooflens.estimate.roofline import GroupTime
+from rooflens.fusion.edges import edges_of, groups_of
 from rooflens.graph.records import Graph, Op, Tensor, graph_hash
-from rooflens.hardware.lint import lint
 from rooflens.hardware.records import Hardware, hardware_hash
 from rooflens.pipeline.run import Prediction
+from rooflens.report.fusion import fusion_document, groups_document, kernels_of, op_shares
+from rooflens.report.notes import assumptions_of, notes_of
 from rooflens.resultfile import ANALYSIS_SCHEMA
-from rooflens.units import show
 from rooflens.version import __version__
 
 SCHEMA = ANALYSIS_SCHEMA
@@ -26,12 +27,12 @@ def analysis_document(
     prediction: Prediction, advice: tuple[Advice, ...], on: str | None, batch: int | None
 ) -> dict[str, Any]:
     """Everything but the gates, which are judged on the document itself."""
-    graph = prediction.graph
+    graph, edges = prediction.graph, edges_of(prediction.partition)
     return {
         "schema": SCHEMA,
         "rooflens_version": __version__,
-        "assumptions": [*graph.assumptions, *_assumptions(prediction)],
-        "notes": [*graph.notes, *_notes(prediction)],
+        "assumptions": [*graph.assumptions, *assumptions_of(prediction)],
+        "notes": [*graph.notes, *notes_of(prediction)],
         "convention": {"flop": FLOP_CONVENTION, "bytes": BYTES_CONVENTION},
         "model": _model(graph),
         "settings": _settings(prediction, on, batch),
@@ -41,8 +42,8 @@ def analysis_document(
         "ops": _ops(prediction),
         "outputs": list(graph.outputs),
         "tensors": [_stored_tensor(t) for t in graph.tensors],
-        "groups": None,
-        "fusion": None,
+        "groups": groups_document(prediction, edges),
+        "fusion": fusion_document(prediction, edges),
         "llm": None,
         "memory_timeline": None,
         "measured": None,
@@ -135,12 +136,12 @@ def _coverage(p: Prediction) -> dict[str, Any]:
 
 
 def _totals(p: Prediction, batch: int | None) -> dict[str, Any]:
-    rows, e = p.sheet.rows, p.estimate
+    rows, e = [g.cost for g in p.partition.groups], p.estimate
     macs, flops, moved = sum(r.macs for r in rows), sum(r.flops for r in rows), sum(r.bytes for r in rows)
     latency = e.latency_s if e else None
     return {
-        "ops": len(rows),
-        "kernels": sum(not op.view for op in p.graph.ops),
+        "ops": len(p.graph.ops),
+        "kernels": kernels_of(p.partition),
         "macs": macs,
         "flops": flops,
         "input_bytes": sum(r.input_bytes for r in rows),
@@ -169,22 +170,25 @@ def _ratio(a: int, b: int) -> float | None:
 
 
 def _ops(p: Prediction) -> list[dict[str, Any]]:
-    graph, e = p.graph, p.estimate
+    """Each op as if it ran by itself; `share` alone is its part of what really runs, so that shares add up to one."""
+    graph, alone = p.graph, p.alone
     tensors = [
         {"tensor": t.id, "name": t.name, "shape": list(t.shape), "dtype": t.dtype, "role": t.role}
         for t in graph.tensors
     ]
+    shares, groups = op_shares(p), groups_of(p.partition)
+    ids = [graph.ops[group.ops[0]].id for group in p.partition.groups]
     return [
-        _op(p, place, op, row, e.groups[place] if e else None, tensors)
+        {
+            **_op(p, op, row, alone.groups[place] if alone else None, tensors),
+            "group": ids[groups[place]],
+            "share": shares[place],
+        }
         for place, (op, row) in enumerate(zip(graph.ops, p.sheet.rows, strict=True))
     ]
 
 
-def _op(
-    p: Prediction, place: int, op: Op, row: OpCost, time: GroupTime | None, tensors: list[dict[str, Any]]
-) -> dict[str, Any]:
-    total = p.estimate.device_time_s if p.estimate else None
-    device = time.device_time_s if time else None
+def _op(p: Prediction, op: Op, row: OpCost, time: GroupTime | None, tensors: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "id": op.id,
         "module": op.module,
@@ -210,8 +214,8 @@ def _op(
         "unit": time.unit if time else row.unit,
         "group": None,
         "roofline_time_s": time.roofline_time_s if time else None,
-        "device_time_s": device,
-        "share": device / total if device is not None and total else None,
+        "device_time_s": time.device_time_s if time else None,
+        "share": None,
         "reuse": _reuse(p, op, row),
     }
 
@@ -233,98 +237,3 @@ def _advice(a: Advice) -> dict[str, Any]:
         "target": a.target, "move": a.move, "action": a.action, "why": a.why, "gain_of": a.gain_of,
         "gain_s": a.gain_s, "gain_share": a.gain_share,
     }  # fmt: skip
-
-
-def _assumptions(p: Prediction) -> list[str]:
-    found = []
-    if p.hardware is not None:
-        found.append("compulsory traffic at published peaks: times are floors, not forecasts")
-        if p.hardware.hypothetical:
-            found.append(
-                f"{p.hardware.id} is a hypothetical machine: {p.hardware.note or 'its figures are assumptions'}"
-            )
-    if p.settings.training and p.settings.step != "none":
-        found.append(f"{p.settings.step} updates each parameter in one fused kernel, its state in the parameter's type")
-    return found
-
-
-def _notes(p: Prediction) -> list[str]:
-    if p.hardware is None or p.estimate is None:
-        return []
-    sentence = ridge_sentence(p)
-    warnings = [f"{f.key}: {f.message}" for f in lint((p.hardware,)) if f.severity == "warning"]
-    notes = [*_fits(p), *([sentence] if sentence else []), *warnings, *_unknown_rates(p), *_fallbacks(p), *_sparse(p)]
-    if p.estimate.device_time_s is not None and p.estimate.latency_s is None:
-        source = p.hardware.fact(f"launch.{p.settings.execution}")
-        notes.append(
-            f"latency is unknown: no launch cost for {p.hardware.id} ({source.source if source else 'none given'})"
-        )
-    return notes
-
-
-def _fits(p: Prediction) -> list[str]:
-    """The weights, and what any one kernel touches, must be in the off-chip memory at once."""
-    level = p.hardware.offchip if p.hardware else None
-    if p.hardware is None or level is None or level.capacity_bytes is None:
-        return []
-    heaviest = max((row.bytes for row in p.sheet.rows), default=0)
-    needed = max(heaviest, p.graph.param_bytes)
-    if needed <= level.capacity_bytes:
-        return []
-    have = show(level.capacity_bytes, "B")
-    return [f"does not fit: needs at least {show(needed, 'B')} at once, {p.hardware.id} has {have} of {level.level}"]
-
-
-def _sparse(p: Prediction) -> list[str]:
-    h = p.hardware
-    if h is None or p.settings.sparsity == "none" or any(f.key.endswith(".matrix_sparse") and f.value for f in h.facts):
-        return []
-    return [f"{h.id} has no sparse rate: 2:4 weights save bytes and no time of the matrix unit"]
-
-
-def _unknown_rates(p: Prediction) -> list[str]:
-    """Why a time is null: the rate that it needs is not published."""
-    h, e = p.hardware, p.estimate
-    assert h is not None and e is not None
-    found: dict[str, None] = {}
-    if p.sheet.coverage.opaque:
-        count = sum(n for _, n, _ in p.sheet.coverage.opaque)
-        found[f"times unknown: {count} op{'s' * (count > 1)} could not be counted"] = None
-    if h.offchip is None or h.offchip.bandwidth_bytes_per_s is None:
-        fact = h.fact(f"memory.{h.offchip.level}.bandwidth") if h.offchip else None
-        found[f"times are unknown: no off-chip bandwidth for {h.id} ({fact.source if fact else 'none given'})"] = None
-    for row, ceiling in zip(p.sheet.rows, e.mapping.ceilings, strict=True):
-        if ceiling.flop_per_s is None and row.flops:
-            fact = h.fact(f"peak.{ceiling.dtype}.{ceiling.unit}")
-            why = fact.source if fact else "none given"
-            found[f"times of {ceiling.dtype} {ceiling.unit} work are unknown on {h.id}: {why}"] = None
-    return list(found)
-
-
-def _fallbacks(p: Prediction) -> list[str]:
-    """Work that is priced at another type's rate, because this chip has none for its own."""
-    e = p.estimate
-    assert e is not None and p.hardware is not None
-    pairs = {
-        (row.dtype, row.unit, c.dtype, c.unit)
-        for op, row, c in zip(p.graph.ops, p.sheet.rows, e.mapping.ceilings, strict=True)
-        if not op.view and c.flop_per_s is not None and row.flops and (row.dtype, row.unit) != (c.dtype, c.unit)
-    }
-    return [f"{d} {u} work runs at the {cd} {cu} rate of {p.hardware.id}" for d, u, cd, cu in sorted(pairs)]
-
-
-def ridge_sentence(p: Prediction) -> str | None:
-    """What this chip's ridge demands of a layer, for the type and unit that most of the work runs on."""
-    e, h = p.estimate, p.hardware
-    if e is None or h is None or h.offchip is None:
-        return None
-    timed = [g for g in e.groups if g.ridge is not None]
-    if not timed:
-        return None
-    main = max(timed, key=lambda g: g.ridge or 0.0)
-    below = sum(g.zone == "memory-bound" for g in timed)
-    return (
-        f"{h.id} balances at {main.ridge:.4g} FLOP/byte for {main.dtype} on its {main.unit} unit: a layer must do that many "
-        f"operations for every byte it moves from {h.offchip.level} to keep that unit busy; {below} of {len(timed)} kernels "
-        "stay below their ridge"
-    )

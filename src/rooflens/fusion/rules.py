@@ -1,0 +1,81 @@
+"""The table of fusions: what may run as one kernel, at which level, and why an edge that no row allows is cut.
+
+Groups are of four classes. `product`: a convolution or matrix product with what is done to each of its outputs.
+`loop`: a generated kernel that goes element by element. `rows`: a generated kernel that needs whole rows first (norms,
+softmax, reductions). `alone`: a kernel of its own that nothing joins. Each row of the table has a network in layer text
+that fuses by it, and one that must not.
+"""
+
+from dataclasses import dataclass
+
+LEVELS = ("none", "chain", "residual", "tile")
+PRODUCT, LOOP, ROWS, ALONE = "product", "loop", "rows", "alone"
+
+# What an op makes of a group that it starts; roles are those of the OPS table.
+CLASS_OF_ROLE = {
+    "matmul": PRODUCT, "affine": LOOP, "pointwise": LOOP, "move": LOOP, "lookup": LOOP, "norm": ROWS, "reduction": ROWS,
+}  # fmt: skip
+ELEMENTWISE = frozenset({"affine", "pointwise"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """`fuses` and `cuts` are layer texts; in `cuts` the pair that the rule speaks of stays apart, for `reason`."""
+
+    name: str
+    level: str
+    before: str
+    after: str
+    what: str
+    fuses: str
+    cuts: str
+    reason: str
+
+
+def _rule(name: str, level: str, before: str, after: str, what: str, fuses: str, cuts: str, reason: str) -> Rule:
+    return Rule(name=name, level=level, before=before, after=after, what=what, fuses=fuses, cuts=cuts, reason=reason)
+
+
+EPILOGUE, ACTIVATION, CHAIN, INLINE = "epilogue", "late epilogue", "pointwise chain", "computed where read"
+INTO_ROWS, OUT_OF_ROWS, SHARED, JOIN = "into rows", "after rows", "shared read", "residual add"
+
+_IMAGE = "1x8x8x8"
+RULES = (
+    _rule(EPILOGUE, "chain", "product", "affine or pointwise op of one activation",
+          "a scale, shift or activation is applied to each output before it is written",
+          f"{_IMAGE} | conv2d 8 k3 p1 | batchnorm | relu", f"{_IMAGE} | conv2d 8 k3 p1 as a | relu | add a", "fork"),
+    _rule(ACTIVATION, "chain", "product", "loop that reads nothing else",
+          "an activation written as several ops, all of which read the product's output",
+          f"{_IMAGE} | conv2d 8 k3 p1 as a | sigmoid | mul a",
+          f"{_IMAGE} | conv2d 8 k3 p1 as a | sigmoid | mul a | add input", "fork"),
+    _rule(CHAIN, "chain", "loop", "affine, pointwise or move op over as many elements",
+          "element-wise ops of one size share a loop; what others read stays written",
+          f"{_IMAGE} | relu | sigmoid", f"{_IMAGE} | relu | maxpool2d k2", "unlisted pair"),
+    _rule(INLINE, "chain", "loop", "affine, pointwise, move, norm or reduction op over more elements",
+          "a small tensor with one reader (a mask, a half of a rotary pair) is computed where it is read",
+          f"{_IMAGE} | relu as half | relu | concat half", f"{_IMAGE} | relu as half | concat half | add input", "shape"),
+    _rule(INTO_ROWS, "chain", "loop", "norm or reduction over as many elements",
+          "a norm computes its input as it reads it",
+          "4x16x32 | relu | layernorm", "4x16x32 | linear 32 | layernorm", "unlisted pair"),
+    _rule(OUT_OF_ROWS, "chain", "rows", "affine, pointwise or move op over the same rows",
+          "a norm's or softmax's output goes on through element-wise ops before it is written",
+          "4x16x32 | layernorm | relu", "4x16x32 | layernorm | softmax", "unlisted pair"),
+    _rule(JOIN, "residual", "product that runs last", "loop with the residual add, read by nobody else",
+          "the residual add and its activation join the product whose output arrives last",
+          f"{_IMAGE} | conv2d 8 k3 p1 | batchnorm | add input | relu",
+          f"{_IMAGE} | conv2d 8 k3 p1 as a | relu | add a", "fork"),
+)  # fmt: skip
+RULE_NAMES = frozenset(r.name for r in RULES)
+
+# Why an edge is cut. `{}` takes what is known of the edge.
+FORK = "fork ({} other reader{})"
+JOIN_ORDER = "join order"
+CAPACITY = "capacity (needs {}, has {})"
+UNLISTED = "unlisted pair ({} then {})"
+SHAPE = "shape ({} elements then {})"
+OUTPUT = "graph output"
+SAVED = "saved for backward"
+DTYPE = "dtype change ({} to {})"
+OPAQUE = "opaque op"
+NOT_ASKED = "fusion none"
+CYCLE = "cycle through the outside ({} reads the group first)"
