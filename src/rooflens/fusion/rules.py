@@ -38,6 +38,9 @@ def _rule(name: str, level: str, before: str, after: str, what: str, fuses: str,
 
 EPILOGUE, ACTIVATION, CHAIN, INLINE = "epilogue", "late epilogue", "pointwise chain", "computed where read"
 INTO_ROWS, OUT_OF_ROWS, SHARED, JOIN = "into rows", "after rows", "shared read", "residual add"
+MLP, POOLED, INVERTED, SEPARABLE = "MLP in tiles", "pool in tiles", "inverted residual in tiles", "separable in tiles"
+BLOCK, DEPTH_FIRST = "residual block in tiles", "depth first"
+FITS, TIGHT = "h100-sxm", "h100-sxm with sm.shared=64B"  # chips on which the examples of level tile fuse, and do not
 
 _IMAGE = "1x8x8x8"
 RULES = (
@@ -64,6 +67,22 @@ RULES = (
           "the residual add and its activation join the product whose output arrives last",
           f"{_IMAGE} | conv2d 8 k3 p1 | batchnorm | add input | relu",
           f"{_IMAGE} | conv2d 8 k3 p1 as a | relu | add a", "fork"),
+    _rule(MLP, "tile", "linear", "linear", "rows go through several linear layers before the next rows start",
+          "64x16 | linear 32 | relu | linear 16", "64x16 | linear 32 | relu | linear 16", "capacity"),
+    _rule(POOLED, "tile", "convolution", "pool", "windows are pooled as they are made",
+          f"{_IMAGE} | conv2d 8 k3 p1 | relu | maxpool2d k2", f"{_IMAGE} | conv2d 8 k3 p1 | relu | maxpool2d k2", "capacity"),
+    _rule(INVERTED, "tile", "pointwise, depthwise", "pointwise convolution", "a whole inverted residual in tiles",
+          f"{_IMAGE} | conv2d 48 k1 | relu6 | conv2d 48 k3 p1 g48 | relu6 | conv2d 8 k1 | add input",
+          f"{_IMAGE} | conv2d 48 k1 | relu6 | conv2d 48 k3 p1 g48 | relu6 | conv2d 8 k1 | add input", "capacity"),
+    _rule(SEPARABLE, "tile", "depthwise convolution", "pointwise convolution", "depthwise and pointwise in tiles",
+          f"{_IMAGE} | conv2d 8 k3 p1 g8 | relu | conv2d 16 k1", f"{_IMAGE} | conv2d 8 k3 p1 g8 | relu | conv2d 16 k1",
+          "capacity"),
+    _rule(BLOCK, "tile", "convolution", "convolution with the residual add", "a whole residual block in tiles",
+          f"{_IMAGE} | conv2d 8 k3 p1 | relu | conv2d 8 k3 p1 | add input | relu",
+          f"{_IMAGE} | conv2d 8 k3 p1 | relu | conv2d 8 k3 p1 | add input | relu", "capacity"),
+    _rule(DEPTH_FIRST, "tile", "convolution", "convolution or pool", "several convolutions in tiles",
+          f"{_IMAGE} | conv2d 8 k3 p1 | relu | conv2d 8 k3 p1 | relu",
+          f"{_IMAGE} | conv2d 8 k3 p1 | relu | conv2d 8 k3 p1 | relu", "capacity"),
 )  # fmt: skip
 RULE_NAMES = frozenset(r.name for r in RULES)
 

@@ -103,9 +103,17 @@ def _group(p: Prediction, group: Group, time: GroupTime | None, reason: str | No
         "share": device / total if device is not None and total else None,
         "energy_j": None,
         "mapping": _mapping(p),
+        "tile": _tile(group),
         "cut_reason": reason,
         "reuse": None,
     }
+
+
+def _tile(group: Group) -> dict[str, Any] | None:
+    t = group.tile
+    if t is None:
+        return None
+    return {"shape": list(t.shape), "count": t.count, "needs_bytes": t.needs_bytes, "has_bytes": t.has_bytes}
 
 
 def _ratio(a: int, b: int) -> float | None:
