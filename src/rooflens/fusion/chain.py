@@ -74,6 +74,8 @@ class Chains:
         mine = self._joined(place, role, space, rows, joins)
         if role == "norm":
             mine.norm = op.kind
+        elif op.kind == "concat" and not joins:
+            mine.kind = r.ALONE  # copies side by side what others wrote: no loop goes on from there
         self.of[place] = mine
         for cluster in read:
             if self.of[cluster.ops[0]] is not mine and cluster.closed_by is None:
@@ -186,9 +188,12 @@ class Chains:
         return space == cluster.space and cluster.rows in (None, left)
 
     def _inline(self, cluster: Cluster, owner: int, place: int, space: int) -> tuple[str | None, str | None]:
-        if cluster.space < space and not self.others(owner, place) and owner not in self.flow.kept:
-            return r.INLINE, None
-        return None, r.SHAPE.format(self.graph.tensors[owner].elements, space)
+        if cluster.space >= space:
+            return None, r.SHAPE.format(self.graph.tensors[owner].elements, space)
+        others = self.others(owner, place)
+        if others:
+            return None, fork(others)
+        return (r.INLINE, None) if owner not in self.flow.kept else (None, r.OUTPUT)
 
     def _closed(self, cluster: Cluster, owner: int, place: int) -> str:
         others = self.others(owner, place)

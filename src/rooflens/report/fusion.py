@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from rooflens.costs.reuse import Reuse, reuse_together
 from rooflens.costs.sheet import OpCost
 from rooflens.estimate.roofline import Estimate, GroupTime
+from rooflens.fusion.account import stays
 from rooflens.fusion.edges import Edge, groups_of
+from rooflens.fusion.flow import flow_of
 from rooflens.fusion.partition import Group, Partition
 from rooflens.fusion.rules import OUTPUT
 from rooflens.graph.records import Graph
@@ -28,6 +31,15 @@ def kernels_of(groups: Partition) -> int:
 
 def _runs(graph: Graph, ops: tuple[int, ...]) -> bool:
     return any(not graph.ops[i].view for i in ops)
+
+
+def reuse_document(found: Reuse) -> dict[str, Any]:
+    return {
+        "mode": found.mode,
+        "ops_per_output": found.ops_per_output,
+        "bytes_per_output": found.bytes_per_output,
+        "intensity": found.intensity,
+    }
 
 
 def op_shares(p: Prediction) -> list[float | None]:
@@ -105,8 +117,21 @@ def _group(p: Prediction, group: Group, time: GroupTime | None, reason: str | No
         "mapping": _mapping(p),
         "tile": _tile(group),
         "cut_reason": reason,
-        "reuse": None,
+        "reuse": _reuse(p, group),
     }
+
+
+def _reuse(p: Prediction, group: Group) -> dict[str, Any] | None:
+    """Per output element of the group's first op, at the reuse that was asked for: fused, and its members one by one."""
+    if p.settings.reuse == "compulsory":
+        return None
+    flow, of, graph = flow_of(p.graph), groups_of(p.partition), p.graph
+    members = [(graph.ops[i], p.sheet.rows[i]) for i in group.ops]
+    made = [o for op, _ in members if not op.view for o in op.outputs]
+    together = reuse_together(members, graph.tensors, p.settings.reuse, [o for o in made if stays(flow, o, of)])
+    if together is None:
+        return None
+    return {**reuse_document(together), "unfused_intensity": together.apart_intensity}
 
 
 def _tile(group: Group) -> dict[str, Any] | None:
