@@ -109,3 +109,14 @@ def test_inputs_of_another_type_than_the_weights_are_refused_as_torch_does() -> 
         {"inputs": x, "dtype": "bf16", "autocast": True},
     ):
         assert rooflens.analyze(model, **fitting).to_dict()["totals"]["macs"] == 2 * 4 * 4
+
+
+def test_a_product_with_one_factor_from_outside_is_analysed() -> None:
+    """affine_grid makes its other factor itself: each of the 8 x 8 places takes 2 x 3 multiply-adds."""
+    torch = pytest.importorskip("torch")
+
+    class Grid(torch.nn.Module):
+        def forward(self, theta):
+            return torch.nn.functional.affine_grid(theta, [1, 3, 8, 8], align_corners=False)
+
+    assert rooflens.analyze(Grid(), torch.zeros(1, 2, 3)).to_dict()["totals"]["macs"] == 8 * 8 * 2 * 3
