@@ -34,6 +34,16 @@ def test_ops_carry_module_paths_and_backward_ops_those_of_their_cause() -> None:
     assert {op.module for op in graph.ops} == {"0", "1", "2.0"}
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_a_lone_layer_is_named_by_what_it_does(training: bool) -> None:
+    """The root module has no path, and an op without a name is no row of a table that anybody can point at."""
+    graph = traced(on_meta(lambda: nn.LSTM(3, 4)), meta(5, 2, 3), training=training)
+    forward = [op for op in graph.ops if op.pass_ == "forward"]
+    assert [op.id for op in forward] == ["fill", "fill:2", "lstm"]
+    assert {op.module for op in forward} == {""}
+    assert [op.id for op in graph.ops if op.pass_ == "backward"] == ["lstm@backward"] * training
+
+
 def test_a_module_called_twice_gives_two_ops_of_its_path_and_its_weight_counts_once() -> None:
     net = on_meta(lambda: Calls(lambda m, x: m.layer(m.layer(x)), layer=nn.Linear(4, 4)))
     graph = traced(net, meta(2, 4))
