@@ -1,6 +1,8 @@
 """The Python functions: the same words as the command line, and errors of the same kind."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,17 @@ def make():
 def bare():
     return torch.nn.Conv2d(3, 2, 1)
 """
+
+
+def test_the_public_names_are_listed_before_they_are_loaded() -> None:
+    """The tab key asks dir(), in a process where nothing was used yet."""
+    listing = subprocess.run(
+        [sys.executable, "-c", "import rooflens, sys; print(*dir(rooflens)); assert 'numpy' not in sys.modules"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {"analyze", "load_chip", "Analysis", "RooflensError", "measure"} <= set(listing.stdout.split())
 
 
 def test_inputs_beside_the_name_of_a_model(tmp_path: Path) -> None:
