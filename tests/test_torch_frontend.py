@@ -622,6 +622,18 @@ def test_a_layer_that_rejects_its_shape_is_named() -> None:
         traced(net, meta(2, 4))
 
 
+def test_a_size_that_the_model_itself_asserts_is_a_shape_error() -> None:
+    """torchvision's vision transformer asserts its image's height and width before any layer runs."""
+
+    def checks(m: Any, x: Any) -> Any:
+        torch._assert(x.shape[-2] == 8, f"Wrong image height! Expected 8 but got {x.shape[-2]}!")
+        torch._assert(x.shape[-1] == 8, f"Wrong image width! Expected 8 but got {x.shape[-1]}!")
+
+    for shape in ((1, 3, 7, 8), (1, 3, 8, 7)):
+        with pytest.raises(ShapeError, match=r"rejects its input.*but got 7.*--input"):
+            traced(Calls(checks), meta(*shape))
+
+
 def test_a_batch_of_one_that_a_norm_cannot_train_on_says_so() -> None:
     net = on_meta(lambda: nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)))
     with pytest.raises(ShapeError, match=r"layer '1'.*--batch 2"):
