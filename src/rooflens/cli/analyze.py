@@ -100,7 +100,7 @@ def rendered(documents: list[dict[str, Any]], format: str, output: str | None) -
     if format == "csv":
         if len(documents) == 1:
             return csv.render_rows(HEADER, rows_of(documents[0]))
-        rows = [(d["hardware"]["id"], *row) for d in documents for row in rows_of(d)]
+        rows = [(d["settings"]["on"], *row) for d in documents for row in rows_of(d)]
         return csv.render_rows(("chip", *HEADER), rows)
     render = markdown.render if format == "md" else partial(o.terminal_text, output=output)
     first = [render(side_by_side(documents))] if len(documents) > 1 else []
