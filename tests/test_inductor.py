@@ -167,7 +167,7 @@ def test_densenet_norms_before_a_convolution_are_loops_and_those_behind_one_are_
     assert len(own[f"{layer}.concat"]) > 1
 
 
-def test_llama_norms_are_one_loop_nest_and_gates_join_their_product() -> None:
+def test_llama_norms_are_one_kernel_and_gates_join_their_product() -> None:
     own = kernels(model("llama")[1])
     norm = "model.layers.0.post_attention_layernorm"
     assert len({own[f"{norm}.{part}"] for part in ("pow", "mean", "add", "rsqrt", "mul", "mul:2")}) == 1
@@ -195,7 +195,7 @@ def test_a_linear_layer_is_a_call_apart_from_the_loop_of_its_activation() -> Non
     assert named(result, own["gelu"]) == ["loops: gelu"]
 
 
-def test_a_residual_add_and_the_norm_behind_it_are_one_loop_nest() -> None:
+def test_a_residual_add_and_the_norm_behind_it_are_one_kernel() -> None:
     result = compiled(lambda m, x, y: m.norm(x + y), torch.randn(4, 64), torch.randn(4, 64), norm=nn.LayerNorm(64))
     own = kernels(result)
     assert len(own["norm"]) == 1

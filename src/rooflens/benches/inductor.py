@@ -2,7 +2,9 @@
 compiler fuses, to hold our own fusion against.
 
 Inductor runs up to its final schedule, frozen as for inference on this CPU. Nothing is generated from it and nothing
-runs: the schedule is the answer. No cache is read or written, so that another run's schedule says nothing about this one.
+runs. A kernel is a node of that schedule: what Inductor decided to fuse. Its C++ writer still leaves some nests as loops
+one after the other, and puts neighbouring kernels into one function. No cache is read or written, so that another run
+says nothing about this one.
 """
 
 import warnings

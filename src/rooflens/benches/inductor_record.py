@@ -186,6 +186,7 @@ def _hand_over(gm: fx.GraphModule, node: fx.Node, out: Any) -> None:
         node.replace_all_uses_with(out)
     else:
         for reader in list(node.users):
-            reader.replace_all_uses_with(out[reader.args[1]])
+            if reader.users:  # a result that nobody asked for is None
+                reader.replace_all_uses_with(out[reader.args[1]])
             gm.graph.erase_node(reader)
     gm.graph.erase_node(node)
