@@ -173,6 +173,8 @@ class Chains:
         if role == "lookup":  # it may compute its indices, but must find its table in memory
             is_table = owner == self.graph.tensors[op.inputs[0]].base
             return unlisted if is_table or cluster.kind == r.ROWS else self._inline(cluster, owner, place, space)
+        if not self._whole(owner, op):
+            return None, r.SHAPE.format(cluster.space, f"a part of {self.graph.tensors[owner].elements}")
         if cluster.kind == r.ROWS:
             if role == "norm" or (role == "reduction" and not self._same_rows(cluster, op, space)):
                 return unlisted
@@ -182,6 +184,11 @@ class Chains:
         if space == cluster.space:
             return (r.CHAIN if role not in ("norm", "reduction") else r.INTO_ROWS), None
         return self._inline(cluster, owner, place, space)
+
+    def _whole(self, owner: int, op: Op) -> bool:
+        """Does it see all that was written, not a slice of it? A loop makes its elements once, in one order."""
+        tensors = self.graph.tensors
+        return all(tensors[i].elements >= tensors[owner].elements for i in op.inputs if tensors[i].base == owner)
 
     def _same_rows(self, cluster: Cluster, op: Op, space: int) -> bool:
         left = self.graph.tensors[op.outputs[0]].elements

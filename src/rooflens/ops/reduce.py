@@ -165,10 +165,18 @@ def _row(
     reads: ShareRule | None = None,
     writes: ShareRule | None = None,
 ) -> OpSpec:
+    role = "own" if kind in _OWN else role
     return OpSpec(
         kind=kind, family="pool" if role == "pool" else "reduction", unit="vector", role=role, formula=formula,
         work=work, example=example, backward=backward, reads=reads, writes=writes,
     )  # fmt: skip
+
+
+# No loop over rows: each output needs its row in order, several passes, or places found by index.
+_OWN = frozenset({
+    "cumulative", "logcumsumexp", "sort", "search", "histogram", "fold", "distance", "distance_backward", "embedding_bag",
+    "bag_weights_backward", "ctc_loss", "ctc_loss_backward", "fft",
+})  # fmt: skip
 
 
 def _all_to_one(flops: int) -> Example:

@@ -75,6 +75,7 @@ ROLES = {
     "lookup": "rows found by index, which a generated kernel can start from",
     "index": "moves that a kernel of their own does",
     "pool": "one kernel of its own",
+    "own": "one kernel of its own",
     "update": "an optimizer's update of one parameter",
     "view": "moves nothing",
 }
