@@ -60,6 +60,16 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Arrow:
+    """From where an op would stand by itself to the dot of that number, the unit that it runs in."""
+
+    number: int
+    label: str
+    intensity: float
+    flop_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Roofline:
     """Axes are whole decades fixed by the chip's ceilings, never fitted to the run; dots outside get a badge at the edge."""
 
@@ -70,6 +80,7 @@ class Roofline:
     x_decades: tuple[int, int]
     y_decades: tuple[int, int]
     footnotes: tuple[str, ...] = ()
+    arrows: tuple[Arrow, ...] = ()
 
 
 Block = Heading | Paragraph | Table | Roofline

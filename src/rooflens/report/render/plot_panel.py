@@ -13,7 +13,7 @@ from rooflens.report.render.plot_roofs import CHIP_LINES, chip_color, chip_lines
 from rooflens.report.render.sheet import DPI, GREY, HEIGHT, WIDTH, Sheet
 
 _LISTED = 20
-_NAME = 25
+_NAME = 28
 _STEP = 15
 _TOP = HEIGHT - 62
 
