@@ -72,7 +72,7 @@ def plotted(documents: Documents, path: str | None) -> "tuple[Written, ...]":
         return ()
     from rooflens.report.sections.chart import chart_of
 
-    drawn = [(d, chart_of(d)) for d in documents]
+    drawn = [(d, chart_of(d, members=len(documents) == 1)) for d in documents]
     charts = [(_told_apart(d, documents), c) for d, c in drawn if c is not None]
     if len(charts) > 1:
         charts = [(name, replace(c, title=name)) for name, c in charts]

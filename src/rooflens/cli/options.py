@@ -25,7 +25,7 @@ Model = Annotated[
 Models = Annotated[
     list[str],
     typer.Argument(
-        metavar="MODEL…", help="Zoo name, timm:NAME, file.py:function, .pt2, layer text, .toml, or a saved .json."
+        metavar="MODEL", help="Zoo name, timm:NAME, file.py:function, .pt2, layer text, .toml, or a saved .json."
     ),
 ]
 On = Annotated[

@@ -84,3 +84,41 @@ class Roofline:
 
 
 Block = Heading | Paragraph | Table | Roofline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A unit: its name, its pattern, and what else is known of it, a line each."""
+
+    id: int
+    lines: tuple[str, ...]
+    bound: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """What passes between two units; `back` leads to the next repetition of the run that both stand in."""
+
+    before: int
+    after: int
+    text: str
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Nodes that stand for so many repetitions of the same run."""
+
+    text: str
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagram:
+    """Nodes in the order they run; `notes` say what was left out."""
+
+    title: str
+    nodes: tuple[Node, ...]
+    connections: tuple[Connection, ...]
+    clusters: tuple[Cluster, ...]
+    notes: tuple[str, ...] = ()

@@ -13,14 +13,14 @@ ARROWS_FOR = 10  # units whose members are shown: with more, arrows hide what th
 SHORTEST_S = 1e-30  # no machine works so quickly, and a rate over less is more than a float holds
 
 
-def chart_of(document: dict[str, Any]) -> Roofline | None:
-    """None without a chip, or where the chip publishes nothing to draw."""
+def chart_of(document: dict[str, Any], *, members: bool = True) -> Roofline | None:
+    """None without a chip, or where the chip publishes nothing to draw. `members`: with the ops that units were made of."""
     hardware = document["hardware"]
     if hardware is None:
         return None
     title = f"{document['model']['name']} on {hardware['name']}"
     chart = roofline_of(hardware, title, _dots(document), _under(document))
-    return _with_arrows(chart, document) if chart and is_fused(document) else chart
+    return _with_arrows(chart, document) if chart and members and is_fused(document) else chart
 
 
 def roofline_of(

@@ -5,7 +5,9 @@ from collections import Counter
 from typing import Any
 
 from rooflens.report.blocks import Block, Column, Heading, Paragraph, Table
-from rooflens.report.sections.ranking import is_fused, label_of, ranked, short
+from rooflens.report.sections.chart import OFFCHIP
+from rooflens.report.sections.head import totals
+from rooflens.report.sections.ranking import is_fused, ranked, short
 from rooflens.report.sections.tables import number, percent
 from rooflens.units import show
 
@@ -17,6 +19,8 @@ _CSV = "see them with --format json"
 
 def before_and_after(document: dict[str, Any]) -> tuple[Block, ...]:
     f = document["fusion"]
+    if not is_fused(document):
+        return totals(document)
     counts = (_counted("units", f, "units"), _counted("kernels", f, "kernels"), _ops_per_unit(f))
     work = (_work(f), *_extra(f))
     moved = tuple(_moved(name, f, key) for name, key in _BYTES)
@@ -82,10 +86,14 @@ def _times(f: dict[str, Any]) -> tuple[Row, ...]:
 def _less(before: float | None, after: float | None) -> str:
     if before is None or after is None:
         return "–"
-    return "same" if before == after else f"{show(before - after, 's')} less" if before > after else f"{show(after - before, 's')} more"
+    if before == after:
+        return "same"
+    return f"{show(abs(before - after), 's')} {'less' if before > after else 'more'}"
 
 
 def patterns(document: dict[str, Any]) -> tuple[Block, ...]:
+    if not is_fused(document):
+        return ()
     rows = [
         (short(name), f"{p['count']:,}", percent(p["share"]), _span(p["reduction_min"], p["reduction_max"]))
         for name, p in document["fusion"]["patterns"].items()
@@ -106,6 +114,8 @@ def _span(low: float, high: float) -> str:
 
 def sizes(document: dict[str, Any]) -> tuple[Block, ...]:
     """What was gained by how many kernels went into one unit."""
+    if not is_fused(document):
+        return ()
     columns = (
         Column(name="kernels in a unit"), Column(name="units", numeric=True), Column(name="bytes alone", numeric=True),
         Column(name="bytes fused", numeric=True), Column(name="change", numeric=True),
@@ -122,6 +132,8 @@ def sizes(document: dict[str, Any]) -> tuple[Block, ...]:
 
 def heaviest_units(document: dict[str, Any]) -> tuple[Block, ...]:
     """`kept` bytes are those that stay on the chip; intensity as its ops had it one by one, and now."""
+    if not is_fused(document):
+        return ()
     rows = ranked(document)
     columns = (
         Column(name="#", numeric=True), Column(name="unit"), Column(name="FLOP", numeric=True),
@@ -145,7 +157,7 @@ def _unit(n: int, row: dict[str, Any]) -> Row:
 def blocks(document: dict[str, Any]) -> tuple[Block, ...]:
     """How many units are scheduled for a residual block, by how many it would take one by one."""
     found = document["fusion"]["blocks"]
-    if not found:
+    if not found or not is_fused(document):
         return ()
     counts = Counter((b["ops"], b["units"]) for b in found)
     first = {(b["ops"], b["units"]): b["module"] for b in reversed(found)}
@@ -188,7 +200,5 @@ def _why(edge: dict[str, Any]) -> str:
 
 
 def _bandwidth(document: dict[str, Any]) -> float | None:
-    from rooflens.report.sections.chart import OFFCHIP
-
     memory = document["hardware"]["memory"] if document["hardware"] else ()
     return next((m["bandwidth_bytes_per_s"] for m in memory if m["level"] in OFFCHIP), None)

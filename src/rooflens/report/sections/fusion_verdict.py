@@ -36,13 +36,20 @@ def _bytes(document: dict[str, Any]) -> str:
     f, name = document["fusion"], document["model"]["name"]
     before, after = f["before"], f["after"]
     if after["kernels"] == before["kernels"]:
-        return f"Nothing of {name} can be fused at level {f['level']}: all {before['kernels']:,} kernels run one by one."
+        return (
+            f"Nothing of {name} can be fused at level {f['level']}: all {before['kernels']:,} kernels run one by one."
+        )
     fewer = 1 - after["bytes"] / before["bytes"] if before["bytes"] else 0.0
     return (
         f"Fused, {name} runs as {after['kernels']:,} kernels instead of {before['kernels']:,} and moves "
-        f"{show(after['bytes'], 'B')} instead of {show(before['bytes'], 'B')} ({fewer:.1%} less) for the same work: what "
+        f"{show(after['bytes'], 'B')} instead of {show(before['bytes'], 'B')} ({fewer:.1%} less) for {_work(f)}: what "
         "one op makes and the next one reads stays on the chip."
     )
+
+
+def _work(f: dict[str, Any]) -> str:
+    before, after = f["before"]["flops"], f["after"]["flops"]
+    return "the same work" if after == before or not before else f"{after / before - 1:.1%} more work, computed again"
 
 
 def _time(document: dict[str, Any]) -> str:

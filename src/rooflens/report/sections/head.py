@@ -91,7 +91,8 @@ def _where(document: dict[str, Any]) -> str:
             f"{t['kernels']} kernels one by one stretches that to {show(t['latency_s'], 's')}."
         )
     spent = _by_bound(document)
-    parts = " and ".join(f"{share:.0%} in layers limited by {bound}" for bound, share in spent)
+    what = "units" if is_fused(document) else "layers"
+    parts = " and ".join(f"{share:.0%} in {what} limited by {bound}" for bound, share in spent)
     return f"{name} needs at least {show(t['device_time_s'], 's')}: {parts}."
 
 

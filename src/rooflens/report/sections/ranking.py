@@ -23,7 +23,9 @@ def units_of(document: dict[str, Any]) -> list[Row]:
         return [{**op, "label": op["id"]} for op in document["ops"] if not op["view"]]
     ops = {op["id"]: op for op in document["ops"]}
     units = ((group, members_of(group, ops)) for group in document["groups"])
-    return [{**group, "label": label_of(group), "outputs": kernels[-1]["outputs"]} for group, kernels in units if kernels]
+    return [
+        {**group, "label": label_of(group), "outputs": kernels[-1]["outputs"]} for group, kernels in units if kernels
+    ]
 
 
 def is_fused(document: dict[str, Any]) -> bool:
