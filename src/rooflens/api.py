@@ -45,8 +45,9 @@ def _run(model: Any, inputs: Any, on: Any, options: dict[str, Any], view: str) -
 
 
 def fusing(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `fuse`: its own default level, unless another option brings one."""
-    told = options.get("fusion") is not None or options.get("execution") == "compiled"
+    """The options of `fuse`: its own default level, unless another option brings one, as `compiled` alone does."""
+    compiled = options.get("execution") == "compiled" and options.get("bn") is None
+    told = options.get("fusion") is not None or compiled
     return options if told else {**options, "fusion": "chain"}
 
 

@@ -4,7 +4,7 @@
 writes 1). `line-buffer`: every input element comes from outside once, and the window is kept in line buffers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import ceil, gcd, prod
 
@@ -17,48 +17,97 @@ MODES = ("none", "line-buffer", "compulsory")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reuse:
+    """`apart_bytes_per_output` is what the members of a group move when each runs by itself."""
+
     mode: str
     ops_per_output: float
     bytes_per_output: float
+    apart_bytes_per_output: float
 
     @property
     def intensity(self) -> float | None:
         return self.ops_per_output / self.bytes_per_output if self.bytes_per_output else None
 
+    @property
+    def apart_intensity(self) -> float | None:
+        return self.ops_per_output / self.apart_bytes_per_output if self.apart_bytes_per_output else None
+
 
 def reuse_of(op: Op, tensors: tuple[Tensor, ...], cost: OpCost, mode: str) -> Reuse | None:
     """None where the view has no meaning: views, opaque ops, ops whose outputs are not made one by one, and `compulsory`,
     which `bytes` already tells."""
-    if mode == "compulsory" or op.view or cost.opaque or not op.outputs:
+    return reuse_together(((op, cost),), tensors, mode, frozenset(op.outputs))
+
+
+def reuse_together(
+    members: Sequence[tuple[Op, OpCost]], tensors: tuple[Tensor, ...], mode: str, written: Collection[int]
+) -> Reuse | None:
+    """Of ops that run as one: per output element of the first of them, what all of them do, and read and write outside
+    the group. `written` are the outputs that reach memory."""
+    running = [(op, cost) for op, cost in members if not op.view]
+    if mode == "compulsory" or not running or any(cost.opaque or not op.outputs for op, cost in running):
         return None
-    out = tensors[op.outputs[0]]
-    count = prod(out.shape)
-    if not count:
+    count = prod(tensors[running[0][0].outputs[0]].shape)
+    inside = {tensors[o].base for op, _ in running for o in op.outputs}
+    moved = [_moved(op, tensors, cost.unit, mode, inside, written) for op, cost in running]
+    apart = [_moved(op, tensors, cost.unit, mode, (), op.outputs) for op, cost in running]
+    if not count or any(m is None for m in moved):
         return None
+    return Reuse(
+        mode=mode,
+        ops_per_output=sum(cost.flops for _, cost in running) / count,
+        bytes_per_output=sum(m for m in moved if m is not None) / count,
+        apart_bytes_per_output=sum(m for m in apart if m is not None) / count,
+    )
+
+
+def _moved(
+    op: Op, tensors: tuple[Tensor, ...], unit: str, mode: str, inside: Collection[int], written: Collection[int]
+) -> float | None:
+    """Bytes of all outputs of one op: as many times what one of them takes."""
     ins, outs = [tensors[i] for i in op.inputs], [tensors[o] for o in op.outputs]
-    moved = _reads(op, ins, outs, cost.unit) if mode == "none" else _once(ins, count)
-    if moved is None:
+    uses = _uses(op, ins, outs, unit) if mode == "none" else _once(op, ins, outs)
+    if uses is None:
         return None
-    return Reuse(mode=mode, ops_per_output=cost.flops / count, bytes_per_output=moved + BITS[out.dtype] / 8)
+    read = sum(times * BITS[t.dtype] / 8 for t, times in uses if t.base not in inside)
+    return prod(outs[0].shape) * (read + (BITS[outs[0].dtype] / 8 if op.outputs[0] in written else 0.0))
 
 
 def _operands(ins: list[Tensor]) -> list[Tensor]:
     return [t for t in ins if t.role not in STORED_ROLES]
 
 
-def _once(ins: list[Tensor], count: int) -> float:
-    return sum(t.bytes for t in _operands(ins)) / count
+def _once(op: Op, ins: list[Tensor], outs: list[Tensor]) -> "Uses":
+    """Every input element comes in once. Under a moving window that is as many as the window moves on by."""
+    count, found = prod(outs[0].shape), _operands(ins)
+    uses = [(t, t.elements / count if count else 0.0) for t in found]
+    fresh = _fresh(op, ins)
+    return [(found[0], fresh), *uses[1:]] if found and fresh is not None else uses
 
 
-def _reads(op: Op, ins: list[Tensor], outs: list[Tensor], unit: str) -> float | None:
-    """Bytes read for one output element when nothing that was read before is still at hand."""
-    if op.kind in _USES:
-        uses = _USES[op.kind](op, ins, outs)
-    elif unit == "matrix" or op.kind in _UNDEFINED or (op.kind.endswith("_backward") and op.attr("kernel")):
+def _fresh(op: Op, ins: list[Tensor]) -> float | None:
+    """Input elements that an interior output of a convolution or pool is the first to read; None for other ops."""
+    if op.attr("transposed") or op.kind not in ("conv", "maxpool", "avgpool"):
         return None
-    else:
-        uses = _elementwise(op, ins, outs)
-    return sum(times * BITS[t.dtype] / 8 for t, times in uses)
+    kernel = ins[1].shape[2:] if op.kind == "conv" else op.attr("kernel")
+    assert isinstance(kernel, tuple)
+    stride = op.attr("stride", 1 if op.kind == "conv" else kernel)
+    steps = stride if isinstance(stride, tuple) else (int(stride or 1),) * len(kernel)
+    if len(steps) != len(kernel):
+        return None
+    dilation = op.attr("dilation", 1)
+    spread = dilation if isinstance(dilation, tuple) and len(dilation) == len(kernel) else (1,) * len(kernel)
+    moved = prod(min(s, d * (k - 1) + 1) for s, k, d in zip(steps, kernel, spread, strict=True))
+    return moved * ins[0].shape[1] / ins[1].shape[0] if op.kind == "conv" else float(moved)
+
+
+def _uses(op: Op, ins: list[Tensor], outs: list[Tensor], unit: str) -> "Uses | None":
+    """What is read for one output element when nothing that was read before is still at hand."""
+    if op.kind in _USES:
+        return _USES[op.kind](op, ins, outs)
+    if unit == "matrix" or op.kind in _UNDEFINED or (op.kind.endswith("_backward") and op.attr("kernel")):
+        return None
+    return _elementwise(op, ins, outs)
 
 
 Uses = list[tuple[Tensor, float]]  # an operand, and how many of its elements one output element is made from

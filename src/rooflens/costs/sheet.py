@@ -51,6 +51,8 @@ class CostSheet:
     def traffic(self, place: int) -> tuple[list[Access], list[Access]]:
         """What the op at `place` reads and writes, region by region: the sums of its row."""
         op, tensors = self.graph.ops[place], self.graph.tensors
+        if op.view:
+            return [], []
         ins, outs = [tensors[i] for i in op.inputs], [tensors[o] for o in op.outputs]
         spec = OPS.get(op.kind)
         return list(reads(op, spec, ins, outs, self.weights)), writes(op, spec, ins, outs)

@@ -226,9 +226,9 @@ def _pool(kind: str, axes: int) -> Rule:
         outs: Shape = (site.out(shape),)
         if kind == "maxpool" and site.training:
             outs = (*outs, site.out(shape, "int64"))
-        attrs: Attrs = (("kernel", window.kernel),)
-        if kind == "avgpool":
-            attrs = (*attrs, ("stride", window.stride), ("padding", window.padding))
+        attrs: Attrs = (("kernel", window.kernel), ("stride", window.stride), ("padding", window.padding))
+        if kind == "maxpool":
+            attrs = (*attrs, ("dilation", window.dilation))
         return site.op(kind, (x,), outs, attrs)
 
     return rule

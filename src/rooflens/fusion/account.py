@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from rooflens.costs.sheet import CostSheet, OpCost
 from rooflens.costs.traffic import Access, Region
 from rooflens.fusion.flow import Flow
+from rooflens.graph.records import STORED_ROLES
 
 Work = tuple[tuple[str, str, int], ...]  # unit, type and FLOP
 
@@ -17,16 +18,10 @@ def group_cost(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[ob
     """`of` tells the group of each op by its place."""
     rows = [sheet.rows[place] for place in ops]
     main = max(rows, key=lambda row: (row.unit == "matrix", row.flops))
-    read = params = 0
-    for access in outside_reads(sheet, flow, ops, of).values():
-        if access.stored:
-            params += access.bytes
-        else:
-            read += access.bytes
-    written = sum(a.bytes for place in ops for a in sheet.traffic(place)[1] if stays(flow, a.region[0], of))
+    read, params = _read_bytes(sheet, flow, ops, of)
     cost = OpCost(
-        sum(row.macs for row in rows), sum(row.alu for row in rows), sum(row.special for row in rows),
-        read, written, params, main.dtype, main.unit, any(row.opaque for row in rows),
+        sum([row.macs for row in rows]), sum([row.alu for row in rows]), sum([row.special for row in rows]),
+        read, _written_bytes(sheet, flow, ops, of), params, main.dtype, main.unit, any(row.opaque for row in rows),
     )  # fmt: skip
     return cost, work_of(rows)
 
@@ -34,23 +29,73 @@ def group_cost(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[ob
 def work_of(rows: Sequence[OpCost]) -> Work:
     found: dict[tuple[str, str], int] = {}
     for row in rows:
-        if row.flops:
+        flops = row.flops
+        if flops:
             key = row.unit, row.dtype
-            found[key] = found.get(key, 0) + row.flops
-    return tuple((unit, dtype, flops) for (unit, dtype), flops in found.items())
+            found[key] = found.get(key, 0) + flops
+    return tuple([(unit, dtype, flops) for (unit, dtype), flops in found.items()])
 
 
-def outside_reads(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[object]) -> dict[Region, Access]:
-    """Each region that no member wrote, once, at the size of its largest reader."""
-    mine, found = of[ops[0]], {}
+def _read_bytes(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[object]) -> tuple[int, int]:
+    """Activations and parameters. Members that share nothing and read only from outside, or only weights from there, have
+    the sums of their own rows; the others are taken region by region."""
+    mine, tensors, outside = of[ops[0]], sheet.graph.tensors, dict[int, int]()
+    for place in ops:
+        for owner in flow.reads[place]:
+            if not _written_by(flow, owner, place, mine, of):
+                outside[owner] = outside.get(owner, 0) + 1
+    read, params, split = 0, 0, list[int]()
+    for place in ops:
+        owners = flow.reads[place]
+        kept = [owner for owner in owners if owner in outside]
+        if any(outside[owner] > 1 for owner in kept):
+            split.append(place)
+        elif len(kept) == len(owners):
+            read += sheet.rows[place].input_bytes
+            params += sheet.rows[place].param_bytes
+        elif all(tensors[owner].role in STORED_ROLES for owner in kept):
+            params += sheet.rows[place].param_bytes
+        else:
+            split.append(place)
+    for access in outside_reads(sheet, flow, split, of, mine).values():
+        if access.stored:
+            params += access.bytes
+        else:
+            read += access.bytes
+    return read, params
+
+
+def _written_by(flow: Flow, owner: int, place: int, mine: object, of: Sequence[object]) -> bool:
+    """Did another member of this group write it?"""
+    writer = flow.writers[owner]
+    return writer >= 0 and writer != place and of[writer] is mine
+
+
+def _written_bytes(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[object]) -> int:
+    total, graph = 0, sheet.graph
+    for place in ops:
+        op = graph.ops[place]
+        if op.view:
+            continue
+        stay = [stays(flow, graph.tensors[o].base, of) for o in op.outputs]
+        if all(stay):
+            total += sheet.rows[place].output_bytes
+        elif any(stay):
+            total += sum(a.bytes for a in sheet.traffic(place)[1] if stays(flow, a.region[0], of))
+    return total
+
+
+def outside_reads(
+    sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[object], mine: object
+) -> dict[Region, Access]:
+    """Each region that no member of the group `mine` wrote, once, at the size of its largest reader among `ops`."""
+    found: dict[Region, Access] = {}
     for place in ops:
         for access in sheet.traffic(place)[0]:
-            writer = flow.writers[access.region[0]]
-            if writer >= 0 and of[writer] is mine and writer != place:
-                continue
-            before = found.get(access.region)
-            if before is None or before.bytes < access.bytes:
-                found[access.region] = access
+            if not _written_by(flow, access.region[0], place, mine, of):
+                before = found.get(access.region)
+                if before is None or before.bytes < access.bytes:
+                    found[access.region] = access
     return found
 
 
@@ -59,4 +104,6 @@ def stays(flow: Flow, owner: int, of: Sequence[object]) -> bool:
     if owner in flow.kept:
         return True
     readers, mine = flow.readers[owner], of[flow.writers[owner]]
+    if len(readers) == 1:
+        return of[readers[0]] is not mine
     return not readers or any(of[place] is not mine for place in readers)

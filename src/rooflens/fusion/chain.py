@@ -25,13 +25,15 @@ class Link(NamedTuple):
 
 
 class Cluster:
-    """A group as it grows; `rows` is how many elements are left after its reductions, None where it has none."""
+    """A group as it grows. `space` is how many elements it goes over, `rows` how many are left after its reductions and
+    `norm` the kind of its norm, None where it has none."""
 
-    __slots__ = ("closed_by", "kind", "last", "ops", "rows", "space")
+    __slots__ = ("closed_by", "kind", "last", "norm", "ops", "rows", "space")
 
     def __init__(self, place: int, kind: str, space: int, rows: int | None) -> None:
         self.ops = [place]
         self.kind, self.space, self.rows = kind, space, rows
+        self.norm: str | None = None
         self.last = place
         self.closed_by: int | None = None
 
@@ -53,12 +55,14 @@ class Chains:
     def _place(self, place: int, op: Op) -> None:
         spec = OPS.get(op.kind)
         role = "opaque" if spec is None else spec.role
+        if op.kind == "mean" and self._is_global_pool(op):
+            role = "pool"
         space, rows = self._space(op, role)
         joins: list[tuple[Cluster, str]] = []
         read: list[Cluster] = []
         for owner in self.flow.reads[place]:
             writer = self.flow.writers[owner]
-            if writer == NOBODY or writer == place:
+            if writer in (NOBODY, place):
                 continue
             cluster = self.of[writer]
             assert cluster is not None
@@ -68,10 +72,19 @@ class Chains:
             if rule is not None and all(cluster is not c for c, _ in joins):
                 joins.append((cluster, rule))
         mine = self._joined(place, role, space, rows, joins)
+        if role == "norm":
+            mine.norm = op.kind
+        elif op.kind == "concat" and not joins:
+            mine.kind = r.ALONE  # copies side by side what others wrote: no loop goes on from there
         self.of[place] = mine
         for cluster in read:
             if self.of[cluster.ops[0]] is not mine and cluster.closed_by is None:
                 cluster.closed_by = place
+
+    def _is_global_pool(self, op: Op) -> bool:
+        """A mean over all of space is a pool, however it is written."""
+        shape, out = self.graph.tensors[op.inputs[0]].shape, self.graph.tensors[op.outputs[0]]
+        return len(shape) > 3 and out.elements == shape[0] * shape[1]
 
     def _space(self, op: Op, role: str) -> tuple[int, int | None]:
         """Elements that it goes over, and what a reduction leaves of them."""
@@ -110,7 +123,7 @@ class Chains:
         a.last = max(a.last, b.last)
         a.space = max(a.space, b.space)
         if b.kind == r.ROWS:
-            a.kind, a.rows = r.ROWS, b.rows
+            a.kind, a.rows, a.norm = r.ROWS, b.rows, b.norm
         return a
 
     # what may join what
@@ -138,12 +151,12 @@ class Chains:
         if role not in r.ELEMENTWISE:
             cast = op.kind == "cast"
             return None, self._dtypes(owner, op) if cast else self._unlisted(before, op)
-        others = self.others(owner, place)
+        others = self.others(owner, place) if len(self.flow.readers[owner]) > 1 else 0
         if others:
             return None, fork(others)
         if owner in self.flow.kept:
             return None, r.OUTPUT
-        if len(self.operands(place)) > 1:
+        if len(self.flow.reads[place]) > 1 and len(self.operands(place)) > 1:
             return None, r.JOIN_ORDER
         tensor, out = self.graph.tensors[owner], self.graph.tensors[op.outputs[0]]
         if tensor.elements != space:
@@ -175,9 +188,12 @@ class Chains:
         return space == cluster.space and cluster.rows in (None, left)
 
     def _inline(self, cluster: Cluster, owner: int, place: int, space: int) -> tuple[str | None, str | None]:
-        if cluster.space < space and not self.others(owner, place) and owner not in self.flow.kept:
-            return r.INLINE, None
-        return None, r.SHAPE.format(self.graph.tensors[owner].elements, space)
+        if cluster.space >= space:
+            return None, r.SHAPE.format(self.graph.tensors[owner].elements, space)
+        others = self.others(owner, place)
+        if others:
+            return None, fork(others)
+        return (r.INLINE, None) if owner not in self.flow.kept else (None, r.OUTPUT)
 
     def _closed(self, cluster: Cluster, owner: int, place: int) -> str:
         others = self.others(owner, place)
@@ -189,8 +205,6 @@ class Chains:
     def others(self, owner: int, place: int) -> int:
         """Other readers of the same pass. What only backward reads is saved for it, and written either way."""
         readers, pass_ = self.flow.readers[owner], self.graph.ops[place].pass_
-        if len(readers) == 1:
-            return 0
         return sum(p != place and self.graph.ops[p].pass_ == pass_ for p in readers)
 
     def operands(self, place: int) -> list[int]:
@@ -217,4 +231,4 @@ def _agree(a: Cluster, b: Cluster) -> bool:
     """Two loops may share a kernel, or a loop and rows; two sets of rows only where they are the same."""
     if r.PRODUCT in (a.kind, b.kind):
         return False
-    return not (a.kind == b.kind == r.ROWS) or (a.space, a.rows) == (b.space, b.rows)
+    return not (a.kind == b.kind == r.ROWS) or (a.space, a.rows, a.norm) == (b.space, b.rows, b.norm)

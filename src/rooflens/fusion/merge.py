@@ -8,6 +8,7 @@ from rooflens.fusion import rules as r
 from rooflens.fusion.chain import Chains, Cluster
 from rooflens.fusion.flow import NOBODY
 from rooflens.graph.records import STORED_ROLES
+from rooflens.ops.table import OPS
 
 _ADDS = frozenset({"add"})
 
@@ -15,7 +16,7 @@ _ADDS = frozenset({"add"})
 def merge_activations(chains: Chains) -> None:
     """Loops that read one product and nothing else but weights."""
     for loop in clusters_of(chains):
-        if loop.kind == r.LOOP:
+        if loop.kind == r.LOOP and _elementwise(chains, loop):
             outside = _outside(chains, loop)
             if len(outside) == 1 and _only_reader(chains, loop, outside[0]):
                 _merge(chains, loop, outside[0], r.ACTIVATION)
@@ -24,7 +25,7 @@ def merge_activations(chains: Chains) -> None:
 def merge_residuals(chains: Chains) -> None:
     """A loop whose add joins two branches goes to the product that runs last, where that is one and nobody else reads it."""
     for loop in clusters_of(chains):
-        if loop.kind != r.LOOP:
+        if loop.kind != r.LOOP or not _elementwise(chains, loop):
             continue
         found = [(chains.of[chains.flow.writers[o]], o) for o in _added(chains, loop)]
         last = max(found, key=lambda f: f[0].last if f[0] else NOBODY, default=None)
@@ -36,6 +37,11 @@ def clusters_of(chains: Chains) -> list[Cluster]:
     """In the order of their last members, in which they may run."""
     found = {id(c): c for c in chains.of if c is not None}
     return sorted(found.values(), key=lambda c: c.last)
+
+
+def _elementwise(chains: Chains, loop: Cluster) -> bool:
+    """Moves change places, which a product's output cannot do on its way to memory."""
+    return all(OPS[chains.graph.ops[place].kind].role in r.ELEMENTWISE for place in loop.ops)
 
 
 def _outside(chains: Chains, loop: Cluster) -> list[int]:

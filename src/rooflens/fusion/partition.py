@@ -5,14 +5,15 @@ that joins the two, or the reason that keeps them apart.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from rooflens.costs.sheet import CostSheet, OpCost
+from rooflens.costs.sheet import CostSheet, OpCost, flop
 from rooflens.fusion import rules as r
 from rooflens.fusion.account import Work, group_cost, work_of
 from rooflens.fusion.chain import Chains, Cluster, Link
 from rooflens.fusion.flow import NOBODY, Flow, flow_of
 from rooflens.fusion.merge import merge_activations, merge_residuals
+from rooflens.fusion.tile import Tile, Tiled, merge_tiles, room_of
 from rooflens.hardware.records import Hardware
 
 LEVELS = r.LEVELS
@@ -20,13 +21,17 @@ LEVELS = r.LEVELS
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Places of the member ops in the graph, in the order they run, and what they cost together. `extra_macs` are those
-    of the cost that are computed again."""
+    """Places of the member ops in the graph, in the order they run, and what they cost together."""
 
     ops: tuple[int, ...]
     cost: OpCost
     work: Work
-    extra_macs: int = 0
+    tile: Tile | None = None
+
+    @property
+    def extra_macs(self) -> int:
+        """Macs of its cost that are computed again, where tiles overlap."""
+        return self.tile.extra_macs if self.tile else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,79 +51,105 @@ def partition(sheet: CostSheet, level: str, hardware: Hardware | None = None) ->
     if level == "none":
         groups = tuple(Group((i,), row, work_of((row,))) for i, row in enumerate(sheet.rows))
         return Partition(sheet=sheet, level=level, groups=groups)
-    if level == "tile":
-        return replace(partition(sheet, "residual"), notes=("tile: not yet",))
     flow = flow_of(sheet.graph)
     chains = Chains(sheet, flow)
     merge_activations(chains)
     if level != "chain":
         merge_residuals(chains)
-    of: list[Cluster | int | None] = list(chains.of)
+    whole, notes, tiled = list(chains.of), tuple[str, ...](), Tiled({}, {}, {})
+    if level == "tile":
+        room = room_of(hardware) if hardware else None
+        if room is None:
+            level, notes = "residual", (_no_room(hardware),)
+        else:
+            tiled = merge_tiles(sheet, chains, room)
+    links = tuple([_decided(chains, link, whole, tiled) for link in chains.links])
+    of: list[Cluster | None] = list(chains.of)
     _place_views(chains, of)
-    return Partition(
-        sheet=sheet, level=level, groups=_groups(sheet, flow, chains, of), links=tuple(_decided(chains)),
-    )  # fmt: skip
+    groups = _groups(sheet, flow, chains, of, tiled.tiles)
+    return Partition(sheet=sheet, level=level, groups=groups, links=links, notes=notes)
 
 
-def _place_views(chains: Chains, of: list[Cluster | int | None]) -> None:
-    """A view between members of one group belongs to it; any other stands for itself."""
-    graph, seen_by = chains.graph, dict.fromkeys(chains.graph.outputs, -1)  # tensor to the one group that reads it
+def _no_room(hardware: Hardware | None) -> str:
+    where = f"{hardware.id} publishes no capacity of its on-chip memory" if hardware else "no chip is named"
+    return f"level tile falls back to residual: {where}, so nobody can tell which tiles fit"
+
+
+def _place_views(chains: Chains, of: list[Cluster | None]) -> None:
+    """A view that a group sees its own tensor through belongs to it, whoever else looks; any other stands for itself."""
+    graph, writers, inside = chains.graph, chains.flow.writers, set[int]()
+    bases = [t.base for t in graph.tensors]
     for place in range(len(graph.ops) - 1, -1, -1):
-        op, mine = graph.ops[place], of[place]
-        if op.view:
-            mine = of[place] = _around(chains, place, seen_by)
-        mark = -2 - place if mine is None else id(mine)
-        for i in op.inputs:
-            if seen_by.setdefault(i, mark) != mark:
-                seen_by[i] = -1
+        op = graph.ops[place]
+        if not op.view:
+            mine = of[place]
+            for i in op.inputs:
+                writer = writers[bases[i]]
+                if writer >= 0 and bases[i] != i and chains.of[writer] is mine:
+                    inside.add(i)
+        elif any(o in inside for o in op.outputs):
+            of[place] = _source(chains, op.outputs[0])
+            inside.update(op.inputs)
 
 
-def _around(chains: Chains, place: int, seen_by: dict[int, int]) -> Cluster | None:
-    op = chains.graph.ops[place]
-    writer = chains.flow.writers[chains.graph.tensors[op.outputs[0]].base]
-    source = None if writer == NOBODY else chains.of[writer]
-    return source if source is not None and all(seen_by.get(o) == id(source) for o in op.outputs) else None
+def _source(chains: Chains, tensor: int) -> Cluster | None:
+    """The group that wrote a tensor's memory."""
+    writer = chains.flow.writers[chains.graph.tensors[tensor].base]
+    return None if writer == NOBODY else chains.of[writer]
 
 
-def _groups(sheet: CostSheet, flow: Flow, chains: Chains, of: Sequence[Cluster | int | None]) -> tuple[Group, ...]:
+def _groups(
+    sheet: CostSheet, flow: Flow, chains: Chains, of: Sequence[Cluster | None], tiles: dict[int, Tile]
+) -> tuple[Group, ...]:
     """In the order of last members. A view comes after the group that wrote what it shows."""
     members: dict[int, list[int]] = {}
-    order: dict[int, tuple[int, int, int]] = {}
+    order: list[tuple[int, int, int, int]] = []
     for place, cluster in enumerate(of):
-        if isinstance(cluster, Cluster):
-            members.setdefault(id(cluster), []).append(place)
-            order[id(cluster)] = (cluster.last, 0, place)
-        else:
+        if cluster is None:
             members[-place - 1] = [place]
-            order[-place - 1] = (_ready(chains, place), 1, place)
-    return tuple(_group(sheet, flow, members[key], of) for key in sorted(members, key=lambda k: order[k]))
+            order.append((_ready(chains, place), 1, place, -place - 1))
+        elif id(cluster) in members:
+            members[id(cluster)].append(place)
+        else:
+            members[id(cluster)] = [place]
+            order.append((cluster.last, 0, place, id(cluster)))
+    return tuple([_group(sheet, flow, members[key], of, tiles.get(key)) for _, _, _, key in sorted(order)])
 
 
 def _ready(chains: Chains, place: int) -> int:
     """When a view's tensor is there."""
-    writer = chains.flow.writers[chains.graph.tensors[chains.graph.ops[place].outputs[0]].base]
-    source = None if writer == NOBODY else chains.of[writer]
+    source = _source(chains, chains.graph.ops[place].outputs[0])
     return place if source is None else max(place, source.last)
 
 
-def _group(sheet: CostSheet, flow: Flow, ops: list[int], of: Sequence[object]) -> Group:
+def _group(sheet: CostSheet, flow: Flow, ops: list[int], of: Sequence[object], tile: Tile | None) -> Group:
     if len(ops) == 1:
         row = sheet.rows[ops[0]]
         return Group(tuple(ops), row, work_of((row,)))
-    return Group(tuple(ops), *group_cost(sheet, flow, ops, of))
+    cost, work = group_cost(sheet, flow, ops, of)
+    if tile is not None:
+        work = _with_macs(cost, work, tile.extra_macs)
+        cost = cost._replace(macs=cost.macs + tile.extra_macs)
+    return Group(tuple(ops), cost, work, tile)
 
 
-def _decided(chains: Chains) -> list[Link]:
-    """Each link as it came out in the end: two ops may meet in one group by another way than their own."""
-    found = []
-    for link in chains.links:
-        together = chains.of[link.before] is chains.of[link.after]
-        if together and link.rule is None:
-            link = link._replace(rule=_way(chains, link), reason=None)
-        elif not together and link.rule is not None:
-            link = link._replace(rule=None, reason=r.JOIN_ORDER)
-        found.append(link)
-    return found
+def _with_macs(cost: OpCost, work: Work, extra: int) -> Work:
+    """Macs belong to the group's main kind of work."""
+    added = flop(extra, 0, 0)
+    return tuple((u, d, n + added if (u, d) == (cost.unit, cost.dtype) else n) for u, d, n in work)
+
+
+def _decided(chains: Chains, link: Link, whole: Sequence[Cluster | None], tiled: Tiled) -> Link:
+    """A link as it came out in the end: two ops may meet in one group by another way than their own."""
+    before, after = chains.of[link.before], chains.of[link.after]
+    if before is after:
+        if whole[link.before] is not whole[link.after]:
+            return link._replace(rule=tiled.rules[id(before)], reason=None)
+        return link if link.rule is not None else link._replace(rule=_way(chains, link), reason=None)
+    too_large = tiled.apart.get((id(before), id(after)))
+    if too_large:
+        return link._replace(rule=None, reason=too_large)
+    return link if link.rule is None else link._replace(rule=None, reason=r.JOIN_ORDER)
 
 
 def _way(chains: Chains, link: Link) -> str | None:

@@ -38,22 +38,27 @@ def _rule(name: str, level: str, before: str, after: str, what: str, fuses: str,
 
 EPILOGUE, ACTIVATION, CHAIN, INLINE = "epilogue", "late epilogue", "pointwise chain", "computed where read"
 INTO_ROWS, OUT_OF_ROWS, SHARED, JOIN = "into rows", "after rows", "shared read", "residual add"
+MLP, POOLED, INVERTED, SEPARABLE = "MLP in tiles", "pool in tiles", "inverted residual in tiles", "separable in tiles"
+BLOCK, DEPTH_FIRST = "residual block in tiles", "depth first"
+FITS, TIGHT = "h100-sxm", "h100-sxm with sm.shared=64B"  # chips on which the examples of level tile fuse, and do not
 
 _IMAGE = "1x8x8x8"
 RULES = (
     _rule(EPILOGUE, "chain", "product", "affine or pointwise op of one activation",
           "a scale, shift or activation is applied to each output before it is written",
-          f"{_IMAGE} | conv2d 8 k3 p1 | batchnorm | relu", f"{_IMAGE} | conv2d 8 k3 p1 as a | relu | add a", "fork"),
+          f"{_IMAGE} | conv2d 8 k3 p1 | batchnorm | relu",
+          f"{_IMAGE} | conv2d 8 k3 p1 as a | relu | maxpool2d k3 s1 p1 | add a", "fork"),
     _rule(ACTIVATION, "chain", "product", "loop that reads nothing else",
           "an activation written as several ops, all of which read the product's output",
           f"{_IMAGE} | conv2d 8 k3 p1 as a | sigmoid | mul a",
-          f"{_IMAGE} | conv2d 8 k3 p1 as a | sigmoid | mul a | add input", "fork"),
+          f"{_IMAGE} | conv2d 8 k3 p1 as a | sigmoid | mul a | maxpool2d k3 s1 p1 | add a", "fork"),
     _rule(CHAIN, "chain", "loop", "affine, pointwise or move op over as many elements",
           "element-wise ops of one size share a loop; what others read stays written",
           f"{_IMAGE} | relu | sigmoid", f"{_IMAGE} | relu | maxpool2d k2", "unlisted pair"),
     _rule(INLINE, "chain", "loop", "affine, pointwise, move, norm or reduction op over more elements",
           "a small tensor with one reader (a mask, a half of a rotary pair) is computed where it is read",
-          f"{_IMAGE} | relu as half | relu | concat half", f"{_IMAGE} | relu as half | concat half | add input", "shape"),
+          f"{_IMAGE} | relu as half | relu | concat half",
+          f"{_IMAGE} | relu as half | maxpool2d k3 s1 p1 | concat half", "fork"),
     _rule(INTO_ROWS, "chain", "loop", "norm or reduction over as many elements",
           "a norm computes its input as it reads it",
           "4x16x32 | relu | layernorm", "4x16x32 | linear 32 | layernorm", "unlisted pair"),
@@ -63,7 +68,23 @@ RULES = (
     _rule(JOIN, "residual", "product that runs last", "loop with the residual add, read by nobody else",
           "the residual add and its activation join the product whose output arrives last",
           f"{_IMAGE} | conv2d 8 k3 p1 | batchnorm | add input | relu",
-          f"{_IMAGE} | conv2d 8 k3 p1 as a | relu | add a", "fork"),
+          f"{_IMAGE} | conv2d 8 k3 p1 as a | add input | maxpool2d k3 s1 p1 | add a", "fork"),
+    _rule(MLP, "tile", "linear", "linear", "rows go through several linear layers before the next rows start",
+          "64x16 | linear 32 | relu | linear 16", "64x16 | linear 32 | relu | linear 16", "capacity"),
+    _rule(POOLED, "tile", "convolution", "pool", "windows are pooled as they are made",
+          f"{_IMAGE} | conv2d 8 k3 p1 | relu | maxpool2d k2", f"{_IMAGE} | conv2d 8 k3 p1 | relu | maxpool2d k2", "capacity"),
+    _rule(INVERTED, "tile", "pointwise, depthwise", "pointwise convolution", "a whole inverted residual in tiles",
+          f"{_IMAGE} | conv2d 48 k1 | relu6 | conv2d 48 k3 p1 g48 | relu6 | conv2d 8 k1 | add input",
+          f"{_IMAGE} | conv2d 48 k1 | relu6 | conv2d 48 k3 p1 g48 | relu6 | conv2d 8 k1 | add input", "capacity"),
+    _rule(SEPARABLE, "tile", "depthwise convolution", "pointwise convolution", "depthwise and pointwise in tiles",
+          f"{_IMAGE} | conv2d 8 k3 p1 g8 | relu | conv2d 16 k1", f"{_IMAGE} | conv2d 8 k3 p1 g8 | relu | conv2d 16 k1",
+          "capacity"),
+    _rule(BLOCK, "tile", "convolution", "convolution with the residual add", "a whole residual block in tiles",
+          f"{_IMAGE} | conv2d 8 k3 p1 | relu | conv2d 8 k3 p1 | add input | relu",
+          f"{_IMAGE} | conv2d 8 k3 p1 | relu | conv2d 8 k3 p1 | add input | relu", "capacity"),
+    _rule(DEPTH_FIRST, "tile", "convolution", "convolution or pool", "several convolutions in tiles",
+          f"{_IMAGE} | conv2d 8 k3 p1 | relu | conv2d 8 k3 p1 | relu",
+          f"{_IMAGE} | conv2d 8 k3 p1 | relu | conv2d 8 k3 p1 | relu", "capacity"),
 )  # fmt: skip
 RULE_NAMES = frozenset(r.name for r in RULES)
 

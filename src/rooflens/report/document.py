@@ -14,7 +14,7 @@ from rooflens.fusion.edges import edges_of, groups_of
 from rooflens.graph.records import Graph, Op, Tensor, graph_hash
 from rooflens.hardware.records import Hardware, hardware_hash
 from rooflens.pipeline.run import Prediction
-from rooflens.report.fusion import fusion_document, groups_document, kernels_of, op_shares
+from rooflens.report.fusion import fusion_document, groups_document, kernels_of, op_shares, reuse_document
 from rooflens.report.notes import assumptions_of, notes_of
 from rooflens.resultfile import ANALYSIS_SCHEMA
 from rooflens.version import __version__
@@ -224,12 +224,7 @@ def _reuse(p: Prediction, op: Op, row: OpCost) -> dict[str, Any] | None:
     found = reuse_of(op, p.graph.tensors, row, p.settings.reuse)
     if found is None:
         return None
-    return {
-        "mode": found.mode,
-        "ops_per_output": found.ops_per_output,
-        "bytes_per_output": found.bytes_per_output,
-        "intensity": found.intensity,
-    }
+    return reuse_document(found)
 
 
 def _advice(a: Advice) -> dict[str, Any]:

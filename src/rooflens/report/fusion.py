@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rooflens.costs.reuse import Reuse, reuse_together
 from rooflens.costs.sheet import OpCost
 from rooflens.estimate.roofline import Estimate, GroupTime
 from rooflens.fusion.account import outside_reads, stays
@@ -30,6 +31,15 @@ def kernels_of(groups: Partition) -> int:
 
 def _runs(graph: Graph, ops: tuple[int, ...]) -> bool:
     return any(not graph.ops[i].view for i in ops)
+
+
+def reuse_document(found: Reuse) -> dict[str, Any]:
+    return {
+        "mode": found.mode,
+        "ops_per_output": found.ops_per_output,
+        "bytes_per_output": found.bytes_per_output,
+        "intensity": found.intensity,
+    }
 
 
 def op_shares(p: Prediction) -> list[float | None]:
@@ -105,9 +115,30 @@ def _group(p: Prediction, group: Group, time: GroupTime | None, reason: str | No
         "share": device / total if device is not None and total else None,
         "energy_j": None,
         "mapping": _mapping(p),
+        "tile": _tile(group),
         "cut_reason": reason,
-        "reuse": None,
+        "reuse": _reuse(p, group),
     }
+
+
+def _reuse(p: Prediction, group: Group) -> dict[str, Any] | None:
+    """Per output element of the group's first op, at the reuse that was asked for: fused, and its members one by one."""
+    if p.settings.reuse == "compulsory":
+        return None
+    flow, of, graph = flow_of(p.graph), groups_of(p.partition), p.graph
+    members = [(graph.ops[i], p.sheet.rows[i]) for i in group.ops]
+    made = [o for op, _ in members if not op.view for o in op.outputs]
+    together = reuse_together(members, graph.tensors, p.settings.reuse, [o for o in made if stays(flow, o, of)])
+    if together is None:
+        return None
+    return {**reuse_document(together), "unfused_intensity": together.apart_intensity}
+
+
+def _tile(group: Group) -> dict[str, Any] | None:
+    t = group.tile
+    if t is None:
+        return None
+    return {"shape": list(t.shape), "count": t.count, "needs_bytes": t.needs_bytes, "has_bytes": t.has_bytes}
 
 
 def _ratio(a: int, b: int) -> float | None:
@@ -135,7 +166,7 @@ def _mapping(p: Prediction) -> dict[str, Any] | None:
 
 def fusion_document(p: Prediction, edges: tuple[Edge, ...]) -> dict[str, Any]:
     groups, e = p.partition, p.estimate
-    before = {**_side(p, p.alone, None), **_tensors(groups, range(len(groups.sheet.rows)))}
+    before = {**_side(p, p.alone, None), **_tensors(groups, list(range(len(groups.sheet.rows))))}
     after = {**_side(p, e, groups), **_tensors(groups, groups_of(groups))}
     kept = [len(g.ops) for g in groups.groups]
     bandwidth = p.hardware.offchip.bandwidth_bytes_per_s if p.hardware and p.hardware.offchip else None
@@ -183,7 +214,7 @@ def _tensors(groups: Partition, of: Sequence[int]) -> dict[str, int]:
     kernels = [place for place, op in enumerate(sheet.graph.ops) if not op.view]
     for place in kernels:
         members.setdefault(of[place], []).append(place)
-    read = [a for ops in members.values() for a in outside_reads(sheet, flow, ops, of).values()]
+    read = [a for ops in members.values() for a in outside_reads(sheet, flow, ops, of, of[ops[0]]).values()]
     written = (a for place in kernels for a in sheet.traffic(place)[1] if stays(flow, a.region[0], of))
     return {
         "reads": sum(not a.stored for a in read),

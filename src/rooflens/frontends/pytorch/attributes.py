@@ -69,16 +69,20 @@ def _layer_norm_backward(kind: str, args: Any, kwargs: Any) -> Detail:
     return kind, (), (6,)  # the bias is there for its shape
 
 
-def _pool2d(kind: str, args: Any, kwargs: Any) -> Detail:
-    return kind, (("kernel", _window(args[1], 2)),), ()
+def _max_pool(axes: int) -> Callable[[str, Any, Any], Detail]:
+    """Kernel, stride, padding and dilation; the last only matters for how far a window reaches."""
+
+    def detail(kind: str, args: Any, kwargs: Any) -> Detail:
+        kernel = _window(args[1], axes)
+        stride = _window(_at(args, 2, ()) or kernel, axes)
+        padding, dilation = _window(_at(args, 3, 0), axes), _window(_at(args, 4, 1), axes)
+        return kind, (("kernel", kernel), ("stride", stride), ("padding", padding), ("dilation", dilation)), ()
+
+    return detail
 
 
-def _pool1d(kind: str, args: Any, kwargs: Any) -> Detail:
-    return kind, (("kernel", _window(args[1], 1)),), ()
-
-
-def _pool3d(kind: str, args: Any, kwargs: Any) -> Detail:
-    return kind, (("kernel", _window(args[1], 3)),), ()
+def _window_only(axes: int) -> Callable[[str, Any, Any], Detail]:
+    return lambda kind, args, kwargs: (kind, (("kernel", _window(args[1], axes)),), ())
 
 
 def _average(axes: int, first: int = 1) -> Callable[[str, Any, Any], Detail]:
@@ -218,9 +222,9 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     "_native_batch_norm_legit_functional": _legit_train,
     "native_batch_norm_backward": _batch_norm_backward,
     "native_layer_norm_backward": _layer_norm_backward,
-    **dict.fromkeys(("max_pool1d", "max_pool1d_with_indices"), _pool1d),
-    **dict.fromkeys(("max_pool2d", "max_pool2d_with_indices"), _pool2d),
-    **dict.fromkeys(("max_pool3d", "max_pool3d_with_indices"), _pool3d),
+    **dict.fromkeys(("max_pool1d", "max_pool1d_with_indices"), _max_pool(1)),
+    **dict.fromkeys(("max_pool2d", "max_pool2d_with_indices"), _max_pool(2)),
+    **dict.fromkeys(("max_pool3d", "max_pool3d_with_indices"), _max_pool(3)),
     **{f"avg_pool{n}d": _average(n) for n in (1, 2, 3)},
     **{f"avg_pool{n}d_backward": _average(n, 2) for n in (2, 3)},
     **{f"adaptive_{p}_pool{n}d": _axes(n) for p in ("avg", "max") for n in (1, 2, 3)},
@@ -228,8 +232,8 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     "_adaptive_avg_pool3d": _axes(3),
     **dict.fromkeys(("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"), _bag),
     "_trilinear": _trilinear,
-    "fractional_max_pool2d": _pool2d,
-    "fractional_max_pool3d": _pool3d,
+    "fractional_max_pool2d": _window_only(2),
+    "fractional_max_pool3d": _window_only(3),
     **dict.fromkeys(("sort", "argsort", "mode", "unique_dim"), _sorted(1)),
     **dict.fromkeys(("topk", "kthvalue"), _sorted(2)),
     "msort": lambda kind, args, kwargs: (kind, (("rows", _along(args[0], (0,))),), ()),

@@ -29,7 +29,7 @@ def units_of(document: dict[str, Any]) -> list[Row]:
 
 
 def is_fused(document: dict[str, Any]) -> bool:
-    return bool(document["settings"]["fusion"] != "none")
+    return bool(document["fusion"]["level"] != "none")
 
 
 def members_of(group: Row, ops: dict[str, Row]) -> list[Row]:
