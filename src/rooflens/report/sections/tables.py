@@ -79,10 +79,11 @@ def reuse(document: dict[str, Any]) -> tuple[Block, ...]:
         rows = list(enumerate(({**op, "label": op["id"]} for op in kernels), 1))
     if not rows:
         return ()
-    mode = rows[0][1]["reuse"]["mode"]
+    mode, apart = rows[0][1]["reuse"]["mode"], "unfused_intensity" in rows[0][1]["reuse"]
     columns = (
         Column(name="#", numeric=True), Column(name="layer"), Column(name="ops/output", numeric=True),
         Column(name="bytes/output", numeric=True), Column(name="ops/byte", numeric=True),
+        *((Column(name="one by one", numeric=True),) if apart else ()),
     )  # fmt: skip
     cells = tuple(
         (
@@ -91,6 +92,7 @@ def reuse(document: dict[str, Any]) -> tuple[Block, ...]:
             number(row["reuse"]["ops_per_output"]),
             number(row["reuse"]["bytes_per_output"]),
             number(row["reuse"]["intensity"]),
+            *((number(row["reuse"]["unfused_intensity"]),) if apart else ()),
         )
         for n, row in rows[:LAYERS_SHOWN]
     )
