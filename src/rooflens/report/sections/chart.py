@@ -92,6 +92,7 @@ def _with_arrows(chart: Roofline, document: dict[str, Any]) -> Roofline:
         for op in members_of(row, ops)
         if _drawable(op)
     )
-    whose = f"the {ARROWS_FOR} heaviest of {len(fused)}" if len(fused) > ARROWS_FOR else f"all {len(fused)}"
-    note = f"Hollow: where members of {whose} fused units would stand alone; arrows lead to the unit"
+    few = "the fused unit" if len(fused) == 1 else f"all {len(fused)} fused units"
+    whose = f"the {ARROWS_FOR} heaviest of {len(fused)} fused units" if len(fused) > ARROWS_FOR else few
+    note = f"Hollow: where members of {whose} would stand alone; arrows lead to the unit"
     return replace(chart, arrows=arrows, footnotes=(*chart.footnotes, note))

@@ -38,6 +38,7 @@ FUSION_SECTIONS: tuple[Section, ...] = (
     _chart,
     fusion.blocks,
     fusion.costs,
+    tables.reuse,
     tables.small_print,
 )
 
