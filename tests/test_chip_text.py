@@ -35,6 +35,23 @@ def test_with_changes_the_one_memory_that_there_is(level: str) -> None:
     assert len(chip.memory) == len(load_chip("l4").memory)
 
 
+VARIANT = "l4 with memory.gddr.bandwidth=1TB/s"
+
+
+def test_a_chip_and_its_variant_are_told_apart(cli) -> None:
+    """The id stays, as it says where to find the chip; its name says what was changed, and so does every report."""
+    assert (load_chip(VARIANT).id, load_chip(VARIANT).name) == (
+        "l4",
+        "NVIDIA L4 24 GB with memory.gddr.bandwidth=1TB/s",
+    )
+    assert load_chip("l4").name == "NVIDIA L4 24 GB"
+    rows = cli("analyze", GEMM, "--on", f"l4,{VARIANT}", "--format", "csv").stdout.splitlines()
+    assert [row.split(",")[0] for row in rows] == ["chip", "l4", VARIANT]
+    assert cli("analyze", GEMM, "--on", VARIANT).stdout.startswith(f"layers on {load_chip(VARIANT).name} (fp32")
+    head = cli("hardware", "compare", "l4", VARIANT, "--format", "md").stdout.splitlines()[2]
+    assert head == "| key | NVIDIA L4 24 GB | NVIDIA L4 24 GB with memory.gddr.bandwidth=1TB/s |"
+
+
 def test_a_file_may_have_commas_and_with_in_its_name(cli, tmp_path: Path) -> None:
     name = "a with b, c=d.toml"
     (tmp_path / name).write_text("kind='gpu'\n[memory.hbm]\nbandwidth='1 TB/s'\n[peak.fp32]\nvector='10 TFLOP/s'\n")

@@ -172,6 +172,14 @@ def test_chip_files_round_trip(cli, tmp_path: Path) -> None:
     assert cli("hardware", "lint", "mine.toml").returncode == 0
 
 
+def test_a_chip_file_gets_a_name_that_finds_it_again(cli, tmp_path: Path) -> None:
+    """CHIP knows a file by its ending, so one without it would be written and never be read."""
+    done = cli("hardware", "new", "mine", "--from", "l4")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "write mine.toml" in done.stderr
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     "args",
     [("hardware", "list"), ("hardware", "show", "h100-sxm"), ("hardware", "compare", "h100-sxm", "l4"), ("hardware", "lint"),

@@ -1,6 +1,8 @@
 """The Python functions: the same words as the command line, and errors of the same kind."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,17 @@ def bare():
 """
 
 
+def test_the_public_names_are_listed_before_they_are_loaded() -> None:
+    """The tab key asks dir(), in a process where nothing was used yet."""
+    listing = subprocess.run(
+        [sys.executable, "-c", "import rooflens, sys; print(*dir(rooflens)); assert 'numpy' not in sys.modules"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {"analyze", "load_chip", "Analysis", "RooflensError", "measure"} <= set(listing.stdout.split())
+
+
 def test_inputs_beside_the_name_of_a_model(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     (tmp_path / "m.py").write_text(MODEL)
@@ -109,3 +122,14 @@ def test_inputs_of_another_type_than_the_weights_are_refused_as_torch_does() -> 
         {"inputs": x, "dtype": "bf16", "autocast": True},
     ):
         assert rooflens.analyze(model, **fitting).to_dict()["totals"]["macs"] == 2 * 4 * 4
+
+
+def test_a_product_with_one_factor_from_outside_is_analysed() -> None:
+    """affine_grid makes its other factor itself: each of the 8 x 8 places takes 2 x 3 multiply-adds."""
+    torch = pytest.importorskip("torch")
+
+    class Grid(torch.nn.Module):
+        def forward(self, theta):
+            return torch.nn.functional.affine_grid(theta, [1, 3, 8, 8], align_corners=False)
+
+    assert rooflens.analyze(Grid(), torch.zeros(1, 2, 3)).to_dict()["totals"]["macs"] == 8 * 8 * 2 * 3

@@ -34,6 +34,16 @@ def test_ops_carry_module_paths_and_backward_ops_those_of_their_cause() -> None:
     assert {op.module for op in graph.ops} == {"0", "1", "2.0"}
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_a_lone_layer_is_named_by_what_it_does(training: bool) -> None:
+    """The root module has no path, and an op without a name is no row of a table that anybody can point at."""
+    graph = traced(on_meta(lambda: nn.LSTM(3, 4)), meta(5, 2, 3), training=training)
+    forward = [op for op in graph.ops if op.pass_ == "forward"]
+    assert [op.id for op in forward] == ["fill", "fill:2", "lstm"]
+    assert {op.module for op in forward} == {""}
+    assert [op.id for op in graph.ops if op.pass_ == "backward"] == ["lstm@backward"] * training
+
+
 def test_a_module_called_twice_gives_two_ops_of_its_path_and_its_weight_counts_once() -> None:
     net = on_meta(lambda: Calls(lambda m, x: m.layer(m.layer(x)), layer=nn.Linear(4, 4)))
     graph = traced(net, meta(2, 4))
@@ -610,6 +620,18 @@ def test_a_layer_that_rejects_its_shape_is_named() -> None:
     net = on_meta(lambda: nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.Linear(5, 4))))
     with pytest.raises(ShapeError, match=r"layer '1\.0' rejects its input.*--input"):
         traced(net, meta(2, 4))
+
+
+def test_a_size_that_the_model_itself_asserts_is_a_shape_error() -> None:
+    """torchvision's vision transformer asserts its image's height and width before any layer runs."""
+
+    def checks(m: Any, x: Any) -> Any:
+        torch._assert(x.shape[-2] == 8, f"Wrong image height! Expected 8 but got {x.shape[-2]}!")
+        torch._assert(x.shape[-1] == 8, f"Wrong image width! Expected 8 but got {x.shape[-1]}!")
+
+    for shape in ((1, 3, 7, 8), (1, 3, 8, 7)):
+        with pytest.raises(ShapeError, match=r"rejects its input.*but got 7.*--input"):
+            traced(Calls(checks), meta(*shape))
 
 
 def test_a_batch_of_one_that_a_norm_cannot_train_on_says_so() -> None:

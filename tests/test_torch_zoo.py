@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import rooflens
+
 torch = pytest.importorskip("torch")
 
 from rooflens.costs.sheet import cost_sheet  # noqa: E402
@@ -119,6 +121,15 @@ def test_videos_and_pairs_of_images_have_their_inputs() -> None:
     assert load_zoo("inception_v3").input_shape == (1, 3, 299, 299)
     assert load_zoo("raft_small").copies == 2
     assert load_zoo("timm:convnext_tiny.fb_in22k_ft_in1k_384").input_shape == (1, 3, 384, 384)  # as the tag says
+
+
+def test_a_name_with_its_tag_is_a_model_and_no_file() -> None:
+    """The whole way in: a dot at the end of a name looks like the ending of a file."""
+    plain, tagged = (rooflens.analyze(n).to_dict() for n in ("timm:resnet18", "timm:resnet18.tv_in1k"))
+    assert tagged["totals"] == plain["totals"]
+    assert tagged["model"]["params"] == 11_689_512
+    with pytest.raises(ModelError, match=r"has no weights 'tv_in1'\. Did you mean tv_in1k"):
+        rooflens.analyze("timm:resnet18.tv_in1")
 
 
 @pytest.mark.parametrize(

@@ -30,5 +30,10 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_LAZY[name]), name)
 
 
+def __dir__() -> list[str]:
+    """What is loaded on first use is there all the same: for dir(), and for the tab key."""
+    return sorted({*globals(), *__all__, *_LATER})
+
+
 def _later(name: str, *args: Any, **options: Any) -> NoReturn:
     raise NotInThisVersion(f"rooflens.{name} is not in this version: use rooflens.analyze")

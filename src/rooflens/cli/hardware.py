@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rooflens.cli import options as o
-from rooflens.errors import FileError
+from rooflens.errors import FileError, SyntaxFault
 
 if TYPE_CHECKING:
     from rooflens.hardware.records import Hardware
@@ -94,6 +94,8 @@ def new_chip(
     from rooflens.hardware.write import chip_toml
     from rooflens.report.output import write_text
 
+    if not file.endswith(".toml"):
+        raise SyntaxFault(f"{file}: a chip is found by the ending of its file: write {file}.toml")
     if Path(file).exists():
         raise FileError(f"{file}: exists already: name a new file")
     write_text(file, chip_toml(_chips([source])[0], Path(file).stem))

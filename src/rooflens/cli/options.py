@@ -48,8 +48,8 @@ Optimizer = Annotated[str | None, typer.Option(help="none, sgd or adamw. [defaul
 Layout = Annotated[str | None, typer.Option(help="nchw or channels-last. [default: nchw]")]
 Autocast = Annotated[bool | None, typer.Option("--autocast", help="fp32 weights, compute in --dtype.")]
 Phase = Annotated[str | None, typer.Option(help="prefill or decode (not in this version).")]
-Seq = Annotated[int | None, typer.Option(help="Sequence length of token models.")]
-Context = Annotated[int | None, typer.Option(help="Context length in decode.")]
+Seq = Annotated[int | None, typer.Option(help="Sequence length of token models (not in this version).")]
+Context = Annotated[int | None, typer.Option(help="Context length in decode (not in this version).")]
 Fusion = Annotated[
     str | None, typer.Option(help="none, chain, residual or tile: what runs as one unit. [default: none; fuse: chain]")
 ]

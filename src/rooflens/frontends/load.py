@@ -91,7 +91,8 @@ def _zoo(model: str, request: Request) -> Loaded:
         raise NotInThisVersion(
             f"catalogue model '{model}' is not in this version: give a torch module, file.py:function or layer text"
         )
-    if Path(model).suffix or "/" in model or Path(model).exists():
+    tagged = model.startswith("timm:")  # timm:NAME.TAG has a dot and is no file
+    if not tagged and (Path(model).suffix or "/" in model or Path(model).exists()):
         _readable(model)
         raise FormatError(
             f"{model}: not a kind of model file that is known: use .pt2, .toml, .json, file.py:function or layer text"

@@ -57,18 +57,28 @@ def _read_bytes(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[o
             params += sheet.rows[place].param_bytes
         else:
             split.append(place)
-    for access in outside_reads(sheet, flow, split, of, mine).values():
-        if access.stored:
-            params += access.bytes
+    for owner, accesses in outside_reads(sheet, flow, split, of, mine).items():
+        if accesses[0].stored:
+            params += once(accesses, tensors[owner].bytes)
         else:
-            read += access.bytes
+            read += once(accesses, tensors[owner].bytes)
     return read, params
+
+
+def once(accesses: Sequence[Access], whole: int) -> int:
+    """Bytes of one tensor's memory that are read, however often: each region once, at the size of its largest reader, and
+    together never more than the `whole`, of which regions may be overlapping parts."""
+    largest: dict[Region, int] = {}
+    for access in accesses:
+        largest[access.region] = max(largest.get(access.region, 0), access.bytes)
+    total = sum(largest.values())
+    return total if len(largest) == 1 else min(total, max(whole, *largest.values()))
 
 
 def _written_by(flow: Flow, owner: int, place: int, mine: object, of: Sequence[object]) -> bool:
     """Did another member of this group write it?"""
     writer = flow.writers[owner]
-    return writer >= 0 and writer != place and of[writer] is mine
+    return writer >= 0 and writer != place and of[writer] == mine
 
 
 def _written_bytes(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[object]) -> int:
@@ -87,15 +97,13 @@ def _written_bytes(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequenc
 
 def outside_reads(
     sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[object], mine: object
-) -> dict[Region, Access]:
-    """Each region that no member of the group `mine` wrote, once, at the size of its largest reader among `ops`."""
-    found: dict[Region, Access] = {}
+) -> dict[int, list[Access]]:
+    """What `ops`, members of the group `mine`, read that no member wrote, by the tensor that owns it."""
+    found: dict[int, list[Access]] = {}
     for place in ops:
         for access in sheet.traffic(place)[0]:
             if not _written_by(flow, access.region[0], place, mine, of):
-                before = found.get(access.region)
-                if before is None or before.bytes < access.bytes:
-                    found[access.region] = access
+                found.setdefault(access.region[0], []).append(access)
     return found
 
 
@@ -105,5 +113,5 @@ def stays(flow: Flow, owner: int, of: Sequence[object]) -> bool:
         return True
     readers, mine = flow.readers[owner], of[flow.writers[owner]]
     if len(readers) == 1:
-        return of[readers[0]] is not mine
-    return not readers or any(of[place] is not mine for place in readers)
+        return of[readers[0]] != mine
+    return not readers or any(of[place] != mine for place in readers)

@@ -5,6 +5,7 @@ Every fault of a file is collected and reported at once, because mending a chip 
 
 import os
 import tomllib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,9 @@ def _load_catalog(chip_id: str) -> Hardware:
 
 
 def _with_changes(hardware: Hardware, changes: str) -> Hardware:
+    """The changes go into its name, so that no report takes it for the chip that is sold."""
     faults: list[str] = []
+    name = f"{hardware.name} with {', '.join(c.strip() for c in changes.split(','))}"
     for piece in changes.split(","):
         try:
             hardware = _with_change(hardware, piece)
@@ -96,7 +99,7 @@ def _with_changes(hardware: Hardware, changes: str) -> Hardware:
             faults.append(str(error))
     if faults:
         raise HardwareError(f"{hardware.id} with …: {'; '.join(faults)}")
-    return hardware
+    return replace(hardware, name=name)
 
 
 def _with_change(hardware: Hardware, piece: str) -> Hardware:

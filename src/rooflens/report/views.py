@@ -28,7 +28,7 @@ class View:
 VIEWS = {
     "analyze": View(
         blocks=blocks_of, together=side_by_side, header=rows.HEADER, rows=rows.rows_of, key_header=("chip",),
-        key=lambda d: (d["hardware"]["id"],),
+        key=lambda d: (d["settings"]["on"],),
     ),
     "fuse": View(
         blocks=fusion_blocks_of, together=model_by_model, header=rows.GROUP_HEADER, rows=rows.group_rows_of,

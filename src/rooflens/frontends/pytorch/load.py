@@ -124,14 +124,15 @@ def load_module(
     return Loaded(graph=stored(graph, dtype), dtype=dtype, batch=_batch(graph))
 
 
-_FACTORS = {"linear": (0, 1), "matmul": (0, 1), "addmm": (1, 2)}  # which inputs torch wants in one type
+# Which inputs torch wants in one type. A product may have one factor only: the other is made inside, as in affine_grid.
+_FACTORS = {"linear": (0, 1), "matmul": (0, 1), "addmm": (1, 2)}
 
 
 def _check_types(graph: Graph) -> None:
     """On meta tensors torch lets these pass. Only what comes from outside is looked at: inside, a model may have set up
     casts of its own."""
     for op in graph.ops:
-        pair = [graph.tensors[op.inputs[i]] for i in _FACTORS.get(op.kind, ())]
+        pair = [graph.tensors[op.inputs[i]] for i in _FACTORS.get(op.kind, ()) if i < len(op.inputs)]
         if any(t.role == "input" for t in pair) and len({t.dtype for t in pair}) > 1:
             got = " and ".join(t.dtype for t in pair)
             raise ModelError(

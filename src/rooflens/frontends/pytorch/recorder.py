@@ -93,7 +93,7 @@ class Recorder(TorchDispatchMode):
                 op = self.builder.ops[cause]
                 return op.id, op.module
         path, plain, _ = self._stack[-1]
-        if plain and kind not in ("cast", "copy"):
+        if plain and path and kind not in ("cast", "copy"):
             return path, path
         return (f"{path}.{kind}" if path else kind), path
 

@@ -21,7 +21,7 @@ from rooflens.frontends.pytorch.trees import like
 from rooflens.frontends.pytorch.whole import fused_multi_head, plain_checkpoints, whole_calls
 from rooflens.graph.records import FLOATS, Graph
 
-_SHAPE_WORDS = re.compile(r"shape|size|dim|channel|match|expected input|mat1", re.I)
+_SHAPE_WORDS = re.compile(r"shape|size|dim|channel|height|width|match|expected input|mat1", re.I)
 
 # What torch says to a model that differentiates where it is told not to, or an input that the user would differentiate
 _GRADIENT_WORDS = re.compile(r"requires?[ _]grad|grad_fn|inference (tensor|mode)", re.I)

@@ -89,7 +89,7 @@ def chips(sheet: Sheet, charts: tuple[Roofline, ...]) -> None:
             sheet.write(left, y, f"and {len(charts) - i} more", 7.5, GREY)
             return
         _sample(sheet, left, y + 4, i)
-        sheet.write(left + 34, y, sheet.middle(chart.title, _NAME + 6), 8, weight="bold")
+        sheet.write(left + 34, y, sheet.middle(chart.title, _NAME + 2), 8, weight="bold")
         for roof in roofs:
             y -= 12
             sheet.write(left + 34, y, sheet.middle(roof.label, _NAME + 12), 7, GREY)

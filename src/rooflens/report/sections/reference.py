@@ -140,9 +140,15 @@ def compare_blocks(chips: tuple[Hardware, ...]) -> tuple[Block, ...]:
     keys = dict.fromkeys(
         f.key for c in chips for f in c.facts if f.value is not None and not f.key.startswith("ops_per_clock")
     )
-    columns = (Column(name="key"), *(Column(name=c.id, numeric=True) for c in chips))
+    columns = (Column(name="key"), *(Column(name=n, numeric=True) for n in _told_apart(chips)))
     rows = tuple((key, *(_cell(c, key) for c in chips)) for key in sorted(keys))
     return Heading(text="Side by side"), Table(columns=columns, rows=rows)
+
+
+def _told_apart(chips: tuple[Hardware, ...]) -> tuple[str, ...]:
+    """Ids; where two chips share one, as a chip and its variant do, names."""
+    ids = [c.id for c in chips]
+    return tuple(c.id if ids.count(c.id) == 1 else c.name for c in chips)
 
 
 def _cell(chip: Hardware, key: str) -> str:

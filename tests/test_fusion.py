@@ -1,0 +1,338 @@
+"""Fusion: the numbers of two networks unit by unit, the table of rules, and what must hold for any graph."""
+
+import csv
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recording import Calls, on_meta, traced
+from torch import nn
+
+import rooflens
+from rooflens.costs.sheet import cost_sheet
+from rooflens.fusion.edges import edges_of, groups_of
+from rooflens.fusion.partition import LEVELS, Partition, partition
+from rooflens.fusion.rules import FITS, RULES, TIGHT
+from rooflens.graph.records import Graph
+from rooflens.hardware.load import load_chip
+
+UNITS = Path(__file__).parent / "data" / "fusion_units.csv"  # counted by hand from torchvision's modules and shapes
+
+# level, bn: units, kernels, bytes
+RESNET18 = {
+    ("none", "kept"): (69, 68, 116_950_592), ("chain", "kept"): (32, 31, 78_616_128),
+    ("chain", "folded"): (32, 31, 78_558_528), ("residual", "kept"): (24, 23, 72_595_008),
+    ("residual", "folded"): (24, 23, 72_537_408),
+}  # fmt: skip
+MOBILENET_V2 = {
+    ("none", "kept"): (153, 151, 173_065_024), ("chain", "kept"): (66, 64, 70_793_792),
+    ("chain", "folded"): (66, 64, 70_589_120), ("residual", "kept"): (56, 54, 69_062_720),
+    ("residual", "folded"): (56, 54, 68_858_048),
+}  # fmt: skip
+BOTH = [
+    (m, *key, want)
+    for m, rows in (("resnet18", RESNET18), ("mobilenet_v2", MOBILENET_V2))
+    for key, want in rows.items()
+]
+
+
+@pytest.mark.parametrize(("model", "level", "bn", "wanted"), BOTH)
+def test_totals_of_a_level(model: str, level: str, bn: str, wanted: tuple[int, int, int]) -> None:
+    d = rooflens.fuse(model, fusion=level, bn=bn).to_dict()
+    after = d["fusion"]["after"]
+    assert (after["units"], after["kernels"], after["bytes"]) == wanted
+    assert d["totals"]["bytes"] == after["bytes"] == sum(g["bytes"] for g in d["groups"])
+    assert after["macs"] == d["fusion"]["before"]["macs"]
+    assert after["flops"] == d["fusion"]["before"]["flops"]
+
+
+@pytest.mark.parametrize(
+    ("model", "level", "bn"), [m[:3] for m in BOTH if m[1:3] in (("chain", "kept"), ("residual", "folded"))]
+)
+def test_every_unit(model: str, level: str, bn: str) -> None:
+    with UNITS.open() as file:
+        rows = [r for r in csv.DictReader(file) if (r["model"], r["level"], r["bn"]) == (model, level, bn)]
+    d = rooflens.fuse(model, fusion=level, bn=bn).to_dict()
+    views = {op["id"] for op in d["ops"] if op["view"]}
+    fields = ("flops", "input_bytes", "output_bytes", "param_bytes")
+    ours = sorted((2 * g["macs"], *(g[f] for f in fields)) for g in d["groups"] if not views.issuperset(g["ops"]))
+    assert ours == sorted((int(r["flops_2xmac"]), *(int(r[f]) for f in fields)) for r in rows)
+
+
+@pytest.mark.parametrize(
+    ("model", "level", "intensity"),
+    [
+        ("resnet18", "none", 31.0), ("resnet18", "chain", 46.2), ("resnet18", "residual", 50.0),
+        ("mobilenet_v2", "none", 3.48), ("mobilenet_v2", "chain", 8.50), ("mobilenet_v2", "residual", 8.71),
+    ],
+)  # fmt: skip
+def test_mac_intensity(model: str, level: str, intensity: float) -> None:
+    found = rooflens.fuse(model, fusion=level).to_dict()["totals"]["mac_intensity_flop_per_byte"]
+    assert float(f"{found:.3g}") == intensity
+
+
+def test_patterns_of_chain() -> None:
+    d = rooflens.fuse("resnet18").to_dict()
+    assert {k: v["count"] for k, v in d["fusion"]["patterns"].items()} == {
+        "conv+bn": 11, "conv+bn+relu": 9, "add+relu": 8, "single": 4,
+    }  # fmt: skip
+    plain = [g["id"] for g in d["groups"] if g["pattern"] == "conv+bn"]
+    assert sum("downsample" in i for i in plain) == 3
+    d = rooflens.fuse("mobilenet_v2").to_dict()
+    assert {k: v["count"] for k, v in d["fusion"]["patterns"].items()} == {
+        "conv+bn+relu6": 35, "conv+bn": 17, "single": 14,
+    }  # fmt: skip
+    groups_of_conv = {op["id"]: op["attrs"].get("groups", 1) for op in d["ops"] if op["kind"] == "conv"}
+    assert sum(g["pattern"] == "conv+bn+relu6" and groups_of_conv[g["id"]] > 1 for g in d["groups"]) == 17
+
+
+@pytest.mark.parametrize(("model", "floor"), [("resnet18", 47_402_560), ("mobilenet_v2", 14_762_048)])
+def test_nothing_moves_less_than_the_floor(model: str, floor: int) -> None:
+    """Input, output, parameters and buffers once each."""
+    d = rooflens.fuse(model, fusion="tile", on="tpu-v5e").to_dict()
+    image, classes = 4 * 3 * 224 * 224, 4 * 1000
+    assert floor == image + classes + sum(op["param_bytes"] for op in d["ops"])
+    assert floor <= d["fusion"]["after"]["bytes"] < rooflens.fuse(model, fusion="residual").to_dict()["totals"]["bytes"]
+
+
+# the table of rules
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
+def test_each_rule_fuses_its_example_and_leaves_the_other(rule: Any) -> None:
+    d = rooflens.fuse(rule.fuses, on=FITS, fusion=rule.level).to_dict()
+    assert any(e["rule"] == rule.name for e in d["fusion"]["edges"])
+    d = rooflens.fuse(rule.cuts, on=TIGHT, fusion=rule.level).to_dict()
+    assert all(e["rule"] != rule.name for e in d["fusion"]["edges"])
+    assert any((e["reason"] or "").startswith(rule.reason) for e in d["fusion"]["edges"])
+
+
+def _reasons(
+    module: nn.Module, *shapes: tuple[int, ...], level: str = "residual", **options: Any
+) -> dict[tuple[str, str], str]:
+    inputs = tuple(torch.empty(s, device="meta") for s in shapes)
+    d = rooflens.fuse(module, inputs, fusion=level, **options).to_dict()
+    return {(e["from"], e["to"]): e["rule"] or e["reason"] for e in d["fusion"]["edges"]}
+
+
+def test_a_cycle_through_the_outside_is_cut() -> None:
+    """Sigmoid joins relu; the pool, which is a kernel of its own, reads relu; so the add cannot join them."""
+
+    def forward(m: Any, x: Any) -> Any:
+        a = torch.relu(x)
+        b = torch.sigmoid(a)
+        return b + m.pool(a)
+
+    found = _reasons(Calls(forward, pool=nn.MaxPool2d(3, 1, 1)), (1, 4, 8, 8))
+    assert found["relu", "sigmoid"] == "pointwise chain"
+    assert found["sigmoid", "add"] == "cycle through the outside (pool reads the group first)"
+
+
+def test_a_result_of_the_model_stays_written() -> None:
+    def forward(m: Any, x: Any) -> Any:
+        y = m.conv(x)
+        return y, torch.relu(y)
+
+    module = Calls(forward, conv=on_meta(lambda: nn.Conv2d(4, 4, 1)))
+    assert _reasons(module, (1, 4, 8, 8)) == {("conv", "relu"): "graph output"}
+
+
+def test_a_change_of_type_ends_a_product() -> None:
+    module = Calls(lambda m, x: m.conv(x).to(torch.bfloat16), conv=on_meta(lambda: nn.Conv2d(4, 4, 1)))
+    assert _reasons(module, (1, 4, 8, 8)) == {("conv", "cast"): "dtype change (fp32 to bf16)"}
+
+
+def test_what_backward_reads_is_saved_for_it_and_stays_written() -> None:
+    module = on_meta(lambda: nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 4)))
+    inputs = torch.empty(4, 8, device="meta")
+    d = rooflens.fuse(module, inputs, mode="training", optimizer="none").to_dict()
+    found = {(e["from"], e["to"]): e["rule"] or e["reason"] for e in d["fusion"]["edges"]}
+    assert found["0", "1"] == "epilogue"
+    saved = [(a, b.partition("@")[0]) for (a, b), why in found.items() if why == "saved for backward"]
+    assert saved == [
+        ("1", "2"),
+        ("0", "1"),
+    ]  # the second layer's weight gradient reads what GELU wrote, and GELU's what it read
+    fused = next(g for g in d["groups"] if g["id"] == "0")
+    assert fused["ops"] == ["0", "1"] and fused["output_bytes"] == 2 * 4 * 8 * 4
+
+
+def test_the_residual_add_joins_the_branch_that_runs_last() -> None:
+    """torchvision runs the downsampling convolution after the second one."""
+    d = rooflens.fuse("resnet18", fusion="residual").to_dict()
+    found = {(e["from"], e["to"]): e["rule"] or e["reason"] for e in d["fusion"]["edges"]}
+    assert found["layer2.0.downsample.1", "layer2.0.add"] == "residual add"
+    assert found["layer2.0.bn2", "layer2.0.add"] == "join order"
+    assert found["layer1.0.relu:2", "layer1.1.add"] == "fork (1 other reader)"
+
+
+def test_pools_stay_single_however_a_global_one_is_written() -> None:
+    """Training takes an adaptive pool apart into a mean over space."""
+    for mode in ("inference", "training"):
+        d = rooflens.fuse("resnet18", mode=mode, batch=2).to_dict()
+        pools = {
+            op["id"]
+            for op in d["ops"]
+            if op["module"] in ("maxpool", "avgpool") and op["pass"] == "forward" and not op["view"]
+        }
+        assert len(pools) == 2
+        assert all(g["ops"] == [p] for p in pools for g in d["groups"] if p in g["ops"])
+
+
+def test_a_rotary_embedding_is_one_kernel() -> None:
+    def rotate(x: Any) -> Any:
+        half = x.shape[-1] // 2
+        return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+
+    module = Calls(lambda m, q, cos, sin: q * cos + rotate(q) * sin)
+    d = rooflens.fuse(module, tuple(torch.empty(1, 2, 6, 8, device="meta") for _ in range(3))).to_dict()
+    kernels = {op["id"] for op in d["ops"] if not op["view"]}
+    assert [sorted(set(g["ops"]) & kernels) for g in d["groups"] if set(g["ops"]) & kernels] == [sorted(kernels)]
+    # q, cos, sin and the result are all that moves
+    assert d["totals"]["bytes"] == 4 * 4 * 2 * 6 * 8
+
+
+def test_a_norm_that_is_written_out_is_one_kernel() -> None:
+    def forward(m: Any, x: Any) -> Any:
+        return m.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+    module = Calls(forward, weight=nn.Parameter(torch.empty(32, device="meta")))
+    d = rooflens.fuse(module, torch.empty(4, 16, 32, device="meta")).to_dict()
+    assert d["fusion"]["after"]["kernels"] == 1
+    assert d["totals"]["bytes"] == 4 * (2 * 4 * 16 * 32 + 32)
+
+
+def test_attention_is_one_kernel_at_every_level() -> None:
+    for level in LEVELS:
+        d = rooflens.fuse("vit_b_16", fusion=level, on="h100-sxm").to_dict()
+        attention = {op["id"] for op in d["ops"] if op["kind"] == "attention"}
+        assert len(attention) == 12
+        assert all(g["ops"] == [a] for a in attention for g in d["groups"] if a in g["ops"])
+
+
+def test_an_opaque_op_is_never_fused() -> None:
+    class Odd(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return torch._foreach_lgamma([x])[0]
+
+    def forward(m: Any, x: Any) -> Any:
+        return torch.relu(Odd.apply(torch.relu(x)))
+
+    d = rooflens.fuse(Calls(forward), torch.empty(4, 4, device="meta")).to_dict()
+    if not d["coverage"]["opaque"]:
+        pytest.skip("torch takes this op apart, so that nothing here is opaque")
+    assert {e["reason"] for e in d["fusion"]["edges"]} == {"opaque op"}
+
+
+# what must hold for any graph
+
+
+def check(graph: Graph, found: Partition) -> None:
+    """Every op once, an order that can run, no path out of a group and back, and bytes followed to the last one."""
+    of = groups_of(found)
+    assert sorted(i for g in found.groups for i in g.ops) == list(range(len(graph.ops)))
+    wrote = {graph.tensors[o].base: place for place, op in enumerate(graph.ops) if not op.view for o in op.outputs}
+    for place, op in enumerate(graph.ops):
+        for i in op.inputs:
+            before = wrote.get(graph.tensors[i].base, place)
+            assert of[before] <= of[place], op.id  # groups run in their order: convex as well
+    traffic = [found.sheet.traffic(place) for place in range(len(graph.ops))]
+    readers: dict[int, set[int]] = defaultdict(set)
+    for place, (reads, _) in enumerate(traffic):
+        for a in reads:
+            readers[a.region[0]].add(place)
+    assert [g.cost.bytes for g in found.groups] == [_bytes(graph, traffic, readers, set(g.ops)) for g in found.groups]
+    edges = edges_of(found)
+    saved = sum(row.bytes for row in found.sheet.rows) - sum(g.cost.bytes for g in found.groups)
+    assert sum(e.bytes for e in edges if e.rule is not None) == saved
+    assert all((e.rule is None) != (e.reason is None) for e in edges)
+    assert all((of[e.before] == of[e.after]) == (e.rule is not None) for e in edges)
+
+
+def _bytes(graph: Graph, traffic: Any, readers: dict[int, set[int]], members: set[int]) -> int:
+    """By sets: what the group's ops read that none of them wrote, and what they wrote that somebody else still wants."""
+    kernels = [i for i in members if not graph.ops[i].view]
+    own = {graph.tensors[o].base for i in kernels for o in graph.ops[i].outputs}
+    results = {graph.tensors[o].base for o in graph.outputs}
+    wanted = {o for o in own if o in results or graph.tensors[o].name or not readers[o] or readers[o] - members}
+    regions: dict[int, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
+    for i in kernels:
+        mine = {graph.tensors[o].base for o in graph.ops[i].outputs}
+        for a in traffic[i][0]:
+            if a.region[0] not in own - mine:
+                regions[a.region[0]][a.region] = max(regions[a.region[0]][a.region], a.bytes)
+    whole = {owner: max(graph.tensors[owner].bytes, *parts.values()) for owner, parts in regions.items()}
+    read = sum(min(sum(parts.values()), whole[owner]) for owner, parts in regions.items())
+    return read + sum(a.bytes for i in kernels for a in traffic[i][1] if a.region[0] in wanted)
+
+
+_LAYERS = (
+    "conv2d 6 k3 p1", "conv2d 6 k1 bias", "conv2d 6 k3 p1 g6", "batchnorm", "relu", "sigmoid", "gelu", "softmax",
+    "maxpool2d k3 s1 p1", "layernorm", "add {}", "mul {}", "concat {} | conv2d 6 k1", "dropout",
+)  # fmt: skip
+
+
+@st.composite
+def nets(draw: st.DrawFn) -> str:
+    layers, known = ["2x6x8x8", "conv2d 6 k1 as first"], ["input", "first"]
+    for n in range(draw(st.integers(2, 14))):
+        text = draw(st.sampled_from(_LAYERS)).format(draw(st.sampled_from(known)))
+        layers.append(f"{text} as t{n}")
+        known.append(f"t{n}")
+    return " | ".join(layers)
+
+
+@given(text=nets(), training=st.booleans(), chip=st.sampled_from((FITS, TIGHT, "kpu-t64")))
+@settings(max_examples=120, deadline=None)
+def test_any_network(text: str, training: bool, chip: str) -> None:
+    from rooflens.frontends.text import text_graph
+
+    graph = text_graph(text, training=training, optimizer="sgd" if training else "none")
+    sheet, hardware = cost_sheet(graph), load_chip(chip)
+    before = None
+    for level in LEVELS:
+        found = partition(sheet, level, hardware)
+        check(graph, found)
+        moved = sum(g.cost.bytes for g in found.groups)
+        assert before is None or moved <= before
+        before = moved
+        assert sum(g.cost.macs - g.extra_macs for g in found.groups) == sum(r.macs for r in sheet.rows)
+
+
+@pytest.mark.parametrize("mode", ["inference", "training"])
+@pytest.mark.parametrize("model", ["densenet121", "convnext_tiny", "swin_t", "maxvit_t", "timm:mobilenetv3_small_100"])
+def test_real_networks(model: str, mode: str) -> None:
+    from rooflens.frontends.load import load_model
+    from rooflens.frontends.request import Request
+
+    graph = load_model(model, Request(training=mode == "training", batch=2)).graph
+    sheet = cost_sheet(graph)
+    moved = []
+    for level in LEVELS:
+        found = partition(sheet, level, load_chip("h100-sxm"))
+        check(graph, found)
+        moved.append(sum(g.cost.bytes for g in found.groups))
+    assert moved == sorted(moved, reverse=True)
+
+
+def test_the_same_partition_every_time() -> None:
+    graph = traced(
+        on_meta(lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3))),
+        torch.empty(1, 3, 16, 16, device="meta"),
+    )
+    sheet = cost_sheet(graph)
+    assert partition(sheet, "tile", load_chip(FITS)) == partition(sheet, "tile", load_chip(FITS))
+
+
+def test_blocks_and_sizes() -> None:
+    """A basic block is 2 convs, 2 norms, 2 relus and an add; with its branch 2 more. At `residual` a block is two units,
+    with its branch three."""
+    d = rooflens.fuse("resnet18", fusion="residual").to_dict()
+    assert Counter((b["ops"], b["units"]) for b in d["fusion"]["blocks"]) == {(7, 2): 5, (9, 3): 3}
+    assert sum(s["units"] for s in d["fusion"]["sizes"]) == 24
+    assert d["fusion"]["ops_per_unit"] == {"mean": 69 / 24, "max": 4}
