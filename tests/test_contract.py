@@ -214,9 +214,10 @@ def test_every_verb_and_flag_is_documented_and_has_help(cli) -> None:
         assert done.returncode == 0, verb
     for name in OPTION_NAMES:
         assert f"--{name.replace('_', '-')}" in DOCS["verbs.md"], name
-    help_text = cli("analyze", "--help").stdout
-    for flag in re.findall(r"--[a-z][a-z-]+", DOCS["verbs.md"].split("## hardware")[0]):
-        assert flag in help_text or flag == "--help", flag
+    for verb, section in re.findall(r"^## (analyze|fuse)$(.*?)^## ", f"{DOCS['verbs.md']}\n## ", re.M | re.S):
+        help_text = cli(verb, "--help").stdout
+        for flag in re.findall(r"--[a-z][a-z-]+", section):
+            assert flag in help_text, (verb, flag)
 
 
 def test_every_chip_and_schema_is_documented() -> None:

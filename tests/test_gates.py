@@ -18,6 +18,7 @@ FLOPS = 8 * 128 * 32 * 32 * (2 * 64 * 9 + 1) + 8 * 128 * 32 * 32 + 8 * 128 * 16 
         "totals.flops<=abc", "totals.flops==true", "totals.bound==fast", "totals.bound<=memory",
         "totals.launch_bound==maybe", "totals.launch_bound>=true", "totals.latency_s<=5%", "totals.flops<=10%",
         "totals.latncy_s<=5ms", "hardware.idd==l4", "fusion.speedupp>1", "llm.tokens>1", "nothing.at.all==1", "totals==1",
+        "fusion.edges==1", "groups==1", "fusion.after.bytes<=5ms", "fusion.level==chian",
         "ops==1", "ops[0].flops==1", "hardware==l4", "totals.bound.x==1", "settings.mode==dreaming", "totals.flops",
         "hardware.peak_flop_per_s.fp32.matrx>1",
     ],
@@ -37,7 +38,7 @@ def test_on_the_command_line_it_is_status_2(cli) -> None:
 @pytest.mark.parametrize(
     "gate",
     [
-        "hardware.id==l4", "fusion.speedup>=1.1", "llm.tokens_per_s>100", "fusion.before.kernels<5", "totals.latency_s<=5ms",
+        "hardware.id==l4", "fusion.speedup>=1.1", "llm.tokens_per_s>100", "fusion.before.latency_s<5ms", "totals.latency_s<=5ms",
         "measured.whatever.s<5", "hardware.peak_flop_per_s.fp32.vector>1TFLOP/s", "totals.energy_j<=1mJ",
         "totals.bound==memory", "totals.launch_bound==false",
     ],
@@ -55,7 +56,9 @@ def test_what_is_not_known_here_is_undecided(cli, gate: str) -> None:
         (f"totals.flops=={FLOPS}", True), (f"totals.flops<{FLOPS}FLOP", False), ("hardware.id==l4", True),
         ("hardware.id!='l4'", False), ("coverage.share_counted>=100%", True), ("totals.launch_bound==FALSE", True),
         ("hardware.peak_flop_per_s.fp32.vector>=30.3TFLOP/s", True), ("settings.mode==inference", True),
-        ("totals.device_time_s<=1 ms", True), ("totals.bytes>1GB", False),
+        ("totals.device_time_s<=1 ms", True), ("totals.bytes>1GB", False), ("fusion.before.kernels==3", True),
+        ("fusion.after.bytes<=1MB", False), ("fusion.level==none", True), ("fusion.speedup<=1", True),
+        ("fusion.patterns.single.share>=100%", True),
     ],
 )  # fmt: skip
 def test_what_is_known_is_decided(gate: str, passed: bool) -> None:

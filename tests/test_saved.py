@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rooflens
-from rooflens.cli.analyze import plotted, rendered
+from rooflens.cli.documents import plotted, rendered
 from rooflens.errors import ConfigError, RooflensError
 from rooflens.report.saved import read_documents
 

@@ -1,16 +1,18 @@
 """The public result: a Prediction with its advice and gates, and every way to look at it."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from rooflens.advise.whatif import Advice, advise
 from rooflens.compare.gates import GateResult, judge
 from rooflens.errors import InputError, NotInThisVersion, needs_extra
 from rooflens.pipeline.run import Prediction
+from rooflens.report.blocks import Block
 from rooflens.report.document import analysis_document, with_gates
-from rooflens.report.sections.table import blocks_of
+from rooflens.report.views import VIEWS
 from rooflens.units import show
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ class Analysis:
     prediction: Prediction
     on: str | None = None
     batch: int | None = None
+    view: str = "analyze"  # or fuse: which report it prints itself as
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
@@ -46,22 +49,30 @@ class Analysis:
     def to_markdown(self) -> str:
         from rooflens.report.render.markdown import render
 
-        return render(blocks_of(self.to_dict()))
+        return render(self._blocks())
+
+    def _blocks(self) -> tuple[Block, ...]:
+        return VIEWS[self.view].blocks(self.to_dict())
 
     def to_csv(self) -> str:
         from rooflens.report.render.csv import render_rows
-        from rooflens.report.rows import HEADER, rows_of
 
-        return render_rows(HEADER, rows_of(self.to_dict()))
+        return render_rows(VIEWS[self.view].header, VIEWS[self.view].rows(self.to_dict()))
+
+    def to_diagram(self, form: str) -> str:
+        """The units and what passes between them, as `dot` or `mermaid`."""
+        from rooflens.report.render.diagrams import DRAWN
+        from rooflens.report.sections.diagram import diagram_of
+
+        return DRAWN[form](diagram_of(self.to_dict()))
 
     def to_pandas(self) -> "pandas.DataFrame":
         try:
             import pandas
         except ImportError:
             raise needs_extra("pandas", "table") from None
-        from rooflens.report.rows import HEADER, rows_of
-
-        return pandas.DataFrame(rows_of(self.to_dict()), columns=list(HEADER))
+        view = VIEWS[self.view]
+        return pandas.DataFrame(view.rows(self.to_dict()), columns=list(view.header))
 
     def plot(self, path: str | None = None) -> bytes:
         """The roofline as SVG (or PNG by the path's ending); written to `path` where one is given."""
@@ -85,7 +96,10 @@ class Analysis:
 
     def to_text(self, format: str) -> str:
         """In one of the forms that `--format` names."""
-        forms = {"json": self.to_json, "csv": self.to_csv, "md": self.to_markdown, "table": self.__str__}
+        forms: dict[str, Callable[[], str]] = {
+            "json": self.to_json, "csv": self.to_csv, "md": self.to_markdown, "table": self.__str__,
+            **{form: partial(self.to_diagram, form) for form in ("dot", "mermaid")},
+        }  # fmt: skip
         text = forms[format]()
         return text if text.endswith("\n") else f"{text}\n"
 
@@ -101,7 +115,7 @@ class Analysis:
     def __str__(self) -> str:
         from rooflens.report.render.terminal import render
 
-        return render(blocks_of(self.to_dict()))
+        return render(self._blocks())
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()

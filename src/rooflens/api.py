@@ -1,6 +1,7 @@
 """The Python functions: a model, a chip and options in, an Analysis out. The command line calls the same ones."""
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from rooflens.analysis import Analysis
@@ -24,23 +25,29 @@ def analyze(
     `model` is MODEL text (`"resnet18"`, layer text, a file) or a torch module; `inputs` a tensor, a tuple or a dict for
     a module. `options` are the command line's flags with underscores: `batch=8, dtype="bf16", mode="training"`.
     """
-    settings = checked_settings(**options)
-    hardware, named = _one_chip(on)
-    found = _analysis(load(model, inputs, settings), hardware, named, settings)
-    _write_files(found)
-    return found
+    return _run(model, inputs, on, options, "analyze")
 
 
 def fuse(
     model: Any, inputs: Any = None, on: str | os.PathLike[str] | Hardware | None = None, **options: Any
 ) -> Analysis:
-    """Before and after fusion, group by group and edge by edge: `analyze` at `fusion="chain"` unless told otherwise."""
-    return analyze(model, inputs, on, **fusing(options))
+    """Before and after fusion, group by group and edge by edge: `analyze` at `fusion="chain"` unless told otherwise. What
+    it returns prints itself as `rooflens fuse` does."""
+    return _run(model, inputs, on, fusing(options), "fuse")
+
+
+def _run(model: Any, inputs: Any, on: Any, options: dict[str, Any], view: str) -> Analysis:
+    settings = checked_settings(**options)
+    hardware, named = _one_chip(on)
+    found = replace(_analysis(load(model, inputs, settings), hardware, named, settings), view=view)
+    _write_files(found)
+    return found
 
 
 def fusing(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `fuse`: its own default level, unless another option brings one."""
-    told = options.get("fusion") is not None or options.get("execution") == "compiled"
+    """The options of `fuse`: its own default level, unless another option brings one, as `compiled` alone does."""
+    compiled = options.get("execution") == "compiled" and options.get("bn") is None
+    told = options.get("fusion") is not None or compiled
     return options if told else {**options, "fusion": "chain"}
 
 

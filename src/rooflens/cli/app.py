@@ -14,6 +14,7 @@ from rooflens.version import __version__
 # verb -> one line of help; its module is cli/<verb>.py. Empty modules come with later versions.
 VERBS = {
     "analyze": "Every layer's place on the roofline, its time, and advice.",
+    "fuse": "Before and after fusion, edge by edge with reasons, and what not fusing costs.",
     "hardware": "The chip catalogue: list, show, compare, lint, new.",
     "models": "Models that need no file: list, show.",
     "ops": "What is counted for each kind of op: list, show.",
@@ -23,7 +24,6 @@ VERBS = {
     "doctor": "What is installed, what is missing, and which extra brings it.",
 }
 LATER = {
-    "fuse": "Before and after fusion, edge by edge (not in this version).",
     "map": "Waves, tiles, passes, waste by cause (not in this version).",
     "explain": "The ladder from floor to expected time of one layer (not in this version).",
     "measure": "Run the layers here; measured dots under the roof (not in this version).",
@@ -40,6 +40,8 @@ EPILOG = """Examples:
 rooflens analyze resnet18 --on h100-sxm
 
 rooflens analyze '8x64x32x32 | conv2d 128 k3 p1 bias | relu | maxpool2d k2' --on i7-12700k
+
+rooflens fuse resnet18 mobilenet_v2 --on h100-sxm
 
 rooflens analyze file.py:make_model --on a100-sxm-80gb --dtype bf16 --mode training --plot roofline.svg
 """

@@ -1,8 +1,10 @@
 """The options that several verbs share, declared once, and how a result leaves: stdout, files, exit status."""
 
+import inspect
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
 
 Model = Annotated[
     str,
+    typer.Argument(
+        metavar="MODEL", help="Zoo name, timm:NAME, file.py:function, .pt2, layer text, .toml, or a saved .json."
+    ),
+]
+Models = Annotated[
+    list[str],
     typer.Argument(
         metavar="MODEL", help="Zoo name, timm:NAME, file.py:function, .pt2, layer text, .toml, or a saved .json."
     ),
@@ -80,11 +88,37 @@ TraceOut = Annotated[
 ]
 
 FORMATS = ("table", "json", "csv", "md")
+DIAGRAMS = ("dot", "mermaid")
+
+# What decides an analysis and where it goes, in the order of `--help`: the keywords of `rooflens.analyze`.
+_ANALYSIS: dict[str, tuple[Any, Any]] = {
+    "on": (On, None), "batch": (Batch, None), "input": (Input, None), "dim": (Dim, None), "dtype": (Dtype, None),
+    "kv_dtype": (KvDtype, None), "mode": (Mode, None), "optimizer": (Optimizer, None), "layout": (Layout, None),
+    "autocast": (Autocast, None), "phase": (Phase, None), "seq": (Seq, None), "context": (Context, None),
+    "fusion": (Fusion, None), "bn": (Bn, None), "execution": (Execution, None), "reuse": (Reuse, None),
+    "sparsity": (Sparsity, None), "weight_density": (WeightDensity, None), "uncalibrated": (Uncalibrated, False),
+    "gate": (Gate, None), "strict": (Strict, False), "format": (Format, "table"), "output": (Output, None),
+    "html": (Html, None), "plot": (Plot, None), "trace_out": (TraceOut, None),
+}  # fmt: skip
 
 
-def check_format(name: str) -> str:
-    if name not in FORMATS:
-        raise SyntaxFault(f"--format {name}: use one of {' '.join(FORMATS)}")
+def analysis_options(verb: Callable[..., int]) -> Callable[..., int]:
+    """The verb with the options of every analysis, which reach it as keywords; those it names itself stay its own."""
+    own = [p for p in inspect.signature(verb, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    kind, named = inspect.Parameter.KEYWORD_ONLY, {p.name for p in own}
+    shared = [
+        inspect.Parameter(name, kind, default=default, annotation=of)
+        for name, (of, default) in _ANALYSIS.items()
+        if name not in named
+    ]
+    verb.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+    verb.__annotations__ = {p.name: p.annotation for p in (*own, *shared)}
+    return verb
+
+
+def check_format(name: str, formats: tuple[str, ...] = FORMATS) -> str:
+    if name not in formats:
+        raise SyntaxFault(f"--format {name}: use one of {' '.join(formats)}")
     return name
 
 

@@ -29,7 +29,7 @@ def report(
         raise NotInThisVersion(
             "HTML pages are not in this version: give a RESULT.json, and --plot FILE.svg or --format md"
         )
-    from rooflens.cli.analyze import plotted, rendered
+    from rooflens.cli.documents import plotted, rendered
     from rooflens.report.saved import read_documents
 
     documents = read_documents(result)

@@ -21,7 +21,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "execution": ("eager", "graph", "compiled"),
     "reuse": ("none", "line-buffer", "compulsory"),
     "sparsity": ("none", "2:4"),
-    "format": ("table", "json", "csv", "md"),
+    "format": ("table", "json", "csv", "md", "dot", "mermaid"),
 }
 # Options that later parts bring; until then anything but the default is refused.
 _LATER = {"phase": None, "kv_dtype": None, "seq": None, "context": None}

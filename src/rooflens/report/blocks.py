@@ -60,6 +60,16 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Arrow:
+    """From where an op would stand by itself to the dot of that number, the unit that it runs in."""
+
+    number: int
+    label: str
+    intensity: float
+    flop_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Roofline:
     """Axes are whole decades fixed by the chip's ceilings, never fitted to the run; dots outside get a badge at the edge."""
 
@@ -70,6 +80,45 @@ class Roofline:
     x_decades: tuple[int, int]
     y_decades: tuple[int, int]
     footnotes: tuple[str, ...] = ()
+    arrows: tuple[Arrow, ...] = ()
 
 
 Block = Heading | Paragraph | Table | Roofline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A unit: its name, its pattern, and what else is known of it, a line each."""
+
+    id: int
+    lines: tuple[str, ...]
+    bound: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """What passes between two units; `back` leads to the next repetition of the run that both stand in."""
+
+    before: int
+    after: int
+    text: str
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Nodes that stand for so many repetitions of the same run."""
+
+    text: str
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagram:
+    """Nodes in the order they run; `notes` say what was left out."""
+
+    title: str
+    nodes: tuple[Node, ...]
+    connections: tuple[Connection, ...]
+    clusters: tuple[Cluster, ...]
+    notes: tuple[str, ...] = ()

@@ -1,13 +1,13 @@
 """A Prediction and its edges in, `groups` and `fusion` of the Analysis JSON out: what runs as one, and what that saved."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rooflens.costs.reuse import Reuse, reuse_together
 from rooflens.costs.sheet import OpCost
 from rooflens.estimate.roofline import Estimate, GroupTime
-from rooflens.fusion.account import stays
+from rooflens.fusion.account import outside_reads, stays
 from rooflens.fusion.edges import Edge, groups_of
 from rooflens.fusion.flow import flow_of
 from rooflens.fusion.partition import Group, Partition
@@ -166,7 +166,8 @@ def _mapping(p: Prediction) -> dict[str, Any] | None:
 
 def fusion_document(p: Prediction, edges: tuple[Edge, ...]) -> dict[str, Any]:
     groups, e = p.partition, p.estimate
-    before, after = _side(p, p.alone, None), _side(p, e, groups)
+    before = {**_side(p, p.alone, None), **_tensors(groups, list(range(len(groups.sheet.rows))))}
+    after = {**_side(p, e, groups), **_tensors(groups, groups_of(groups))}
     kept = [len(g.ops) for g in groups.groups]
     bandwidth = p.hardware.offchip.bandwidth_bytes_per_s if p.hardware and p.hardware.offchip else None
     launches = before["launch_s"], after["launch_s"]
@@ -203,6 +204,22 @@ def _side(p: Prediction, e: Estimate | None, groups: Partition | None) -> dict[s
         "roofline_time_s": e.roofline_time_s if e else None,
         "device_time_s": e.device_time_s if e else None,
         "latency_s": e.latency_s if e else None,
+    }
+
+
+def _tensors(groups: Partition, of: Sequence[int]) -> dict[str, int]:
+    """How many tensors the units read from memory and write to it; `of` tells the unit of each op by its place."""
+    sheet, flow = groups.sheet, flow_of(groups.sheet.graph)
+    members: dict[int, list[int]] = {}
+    kernels = [place for place, op in enumerate(sheet.graph.ops) if not op.view]
+    for place in kernels:
+        members.setdefault(of[place], []).append(place)
+    read = [a for ops in members.values() for a in outside_reads(sheet, flow, ops, of, of[ops[0]]).values()]
+    written = (a for place in kernels for a in sheet.traffic(place)[1] if stays(flow, a.region[0], of))
+    return {
+        "reads": sum(not a.stored for a in read),
+        "param_reads": sum(a.stored for a in read),
+        "writes": sum(1 for _ in written),
     }
 
 

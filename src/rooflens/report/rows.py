@@ -1,4 +1,4 @@
-"""An analysis document in, one flat row per op out: CSV and data frames."""
+"""An analysis document in, one flat row per op, or per unit of fusion, out: CSV and data frames."""
 
 from typing import Any
 
@@ -10,9 +10,19 @@ _OP_FIELDS = (
 _REUSE_FIELDS = ("ops_per_output", "bytes_per_output", "intensity")
 HEADER = (*_OP_FIELDS, "input_shapes", "output_shapes", *(f"reuse_{f}" for f in _REUSE_FIELDS))
 
+GROUP_HEADER = (
+    "id", "pattern", "ops", "dtype", "unit", "macs", "extra_macs", "flops", "input_bytes", "output_bytes", "param_bytes",
+    "bytes", "internal_bytes", "unfused_bytes", "intensity_flop_per_byte", "unfused_intensity_flop_per_byte",
+    "ceiling_flop_per_s", "ridge_flop_per_byte", "zone", "bound", "roofline_time_s", "device_time_s", "share", "cut_reason",
+)  # fmt: skip
+
 
 def rows_of(document: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [_row(op) for op in document["ops"]]
+
+
+def group_rows_of(document: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [tuple(" ".join(group[f]) if f == "ops" else group[f] for f in GROUP_HEADER) for group in document["groups"]]
 
 
 def _row(op: dict[str, Any]) -> tuple[Any, ...]:

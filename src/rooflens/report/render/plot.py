@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rooflens.errors import needs_extra
 from rooflens.report.blocks import Roofline
-from rooflens.report.render import plot_dots, plot_panel, plot_roofs
+from rooflens.report.render import plot_arrows, plot_dots, plot_panel, plot_roofs
 from rooflens.report.render.columns import wrapped
 from rooflens.report.render.declutter import Room
 from rooflens.report.render.escape import safe_prose, safe_text
@@ -19,6 +19,7 @@ from rooflens.report.render.sheet import DPI, GREY, HEIGHT, WIDTH, Sheet, open_s
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_NAMED = 4
 _NOTE_LINES = 4
 _NOTE_COLUMNS = 165
 # Settings that belong to the caller's session and not to a picture.
@@ -58,6 +59,7 @@ def _single(chart: Roofline, known: frozenset[int] | None) -> Sheet:
     sheet = open_sheet(chart, panel=bool(chart.dots), notes=len(notes), known=known)
     room = Room(sheet.box, plot_dots.boxes(sheet))
     bare = plot_roofs.draw(sheet, room)
+    plot_arrows.draw(sheet)
     plot_dots.draw(sheet, room)
     if chart.dots:
         plot_panel.key(sheet)
@@ -70,7 +72,7 @@ def _overlay(charts: tuple[Roofline, ...], known: frozenset[int] | None) -> Shee
     x = (min(c.x_decades[0] for c in charts), max(c.x_decades[1] for c in charts))
     y = (min(c.y_decades[0] for c in charts), max(c.y_decades[1] for c in charts))
     whole = tuple(replace(c, x_decades=x, y_decades=y) for c in charts)
-    title = f"Rooflines of {len(charts)} chips"
+    title = f"Rooflines of {', '.join(c.title for c in charts)}" if len(charts) < _NAMED else f"{len(charts)} rooflines"
     footnotes = tuple(dict.fromkeys(note for c in charts for note in c.footnotes))
     joined = Roofline(title=title, roofs=(), slopes=(), dots=(), x_decades=x, y_decades=y, footnotes=footnotes)
     notes = _note_lines(joined)

@@ -7,13 +7,15 @@ import math
 from typing import Any
 
 from rooflens.report.blocks import Dot, Roofline
+from rooflens.report.render.columns import columns
 from rooflens.report.render.layout import BOUNDS, heaviest_first
 from rooflens.report.render.plot_dots import AREA, COLORS, MARKERS, bound, marker_size
 from rooflens.report.render.plot_roofs import CHIP_LINES, chip_color, chip_lines
 from rooflens.report.render.sheet import DPI, GREY, HEIGHT, WIDTH, Sheet
 
 _LISTED = 20
-_NAME = 25
+_NAME = 28
+_SHORTEST = 6
 _STEP = 15
 _TOP = HEIGHT - 62
 
@@ -65,9 +67,17 @@ def _heaviest(sheet: Sheet, left: float, y: float) -> None:
 
 def _entry(sheet: Sheet, left: float, y: float, dot: Dot) -> None:
     sheet.write(left + 20, y, str(dot.number), 7.5, COLORS[bound(dot)], ha="right", weight="bold")
-    sheet.write(left + 26, y, sheet.middle(dot.label, _NAME), 7.5)
+    sheet.write(left + 26, y, _named(sheet, dot.label), 7.5)
     if dot.share is not None:
         sheet.write(WIDTH - 14, y, f"{dot.share:.1%}", 7.5, ha="right")
+
+
+def _named(sheet: Sheet, label: str) -> str:
+    """Of a unit the name, which tells it from others, before its pattern."""
+    name, _, pattern = label.partition(" ")
+    shown = sheet.middle(name, _NAME)
+    room = _NAME - columns(shown) - 1
+    return f"{shown} {sheet.middle(pattern, room)}" if pattern and room >= _SHORTEST else shown
 
 
 def chips(sheet: Sheet, charts: tuple[Roofline, ...]) -> None:

@@ -125,10 +125,10 @@ def _grid(
 
 
 def _folded(cell: str, width: int, unicode: bool) -> list[str]:
-    """What does not fit: sentences are wrapped, names are cut in the middle."""
+    """What does not fit: what has several words is wrapped, a name is cut in the middle."""
     if columns(cell) <= width:
         return [cell]
-    return wrapped(cell, width) if cell.count(" ") > 1 else [cut_middle(cell, width, "…" if unicode else "~")]
+    return wrapped(cell, width) if " " in cell else [cut_middle(cell, width, "…" if unicode else "~")]
 
 
 def _stacked(names: list[str], rows: list[list[str]], width: int) -> list[textplot.Line]:

@@ -47,16 +47,17 @@ class Signs:
     corner: str
     base: str
     mark: str
+    hollow: str
     cut: str
     edges: tuple[tuple[str, str], ...]
 
 
 _UNICODE = Signs(
-    *("─", "╱", "┄", "·", "┊", "│", "┤", "└", "─", "┴", "…"),
+    *("─", "╱", "┄", "·", "┊", "│", "┤", "└", "─", "┴", "∘", "…"),
     (("left", "←"), ("right", "→"), ("top", "↑"), ("bottom", "↓")),
 )
 _ASCII = Signs(
-    *("-", "/", ".", ".", ":", "|", "+", "+", "-", "+", "~"),
+    *("-", "/", ".", ".", ":", "|", "+", "+", "-", "+", "o", "~"),
     (("left", "<"), ("right", ">"), ("top", "^"), ("bottom", "v")),
 )
 
@@ -73,6 +74,7 @@ def draw(chart: Roofline, *, width: int = 80, unicode: bool = True) -> list[Line
     for ceiling in drawn:
         for segment in ceiling.segments:
             _draw_segment(grid, signs, segment, ceiling.slanted)
+    _draw_members(grid, signs)
     merged = _draw_dots(grid, signs)
     named = {c.label for c in reversed(drawn) if any(_draw_label(grid, c, q, signs) for q in (c.quantity, c.short))}
     bare = [c.label for c in reversed(ceilings(chart)) if c.label not in named]
@@ -126,6 +128,15 @@ def _draw_dots(grid: Grid, signs: Signs) -> dict[int, list[int]]:
         grid.take(row, first, len(text))
         owners |= {(row, c): dot.number for c in range(first, first + len(text))}
     return merged
+
+
+def _draw_members(grid: Grid, signs: Signs) -> None:
+    """Where the ops that a dot was fused from would stand alone; dots and labels go over them."""
+    for arrow in grid.chart.arrows:
+        x, y = decades(arrow.intensity), decades(arrow.flop_per_s)
+        (left, right), (low, high) = grid.chart.x_decades, grid.chart.y_decades
+        if left <= x <= right and low <= y <= high:
+            grid.put(grid.row(y), grid.column(x), signs.hollow, "minor")
 
 
 def _spot(grid: Grid, signs: Signs, dot: Dot) -> tuple[int, int, str]:

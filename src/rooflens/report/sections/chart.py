@@ -1,24 +1,26 @@
 """An analysis document in, its Roofline block out. Dots are numbered as the layer table numbers its rows."""
 
+from dataclasses import replace
 from math import ceil, floor, log10
 from typing import Any
 
-from rooflens.report.blocks import Dot, Roof, Roofline, Slope
-from rooflens.report.sections.ranking import ranked
+from rooflens.report.blocks import Arrow, Dot, Roof, Roofline, Slope
+from rooflens.report.sections.ranking import Row, is_fused, members_of, ranked, units_of
 
 OFFCHIP = ("dram", "hbm", "gddr", "lpddr")
 LOWEST_INTENSITY_DECADE = -2
+ARROWS_FOR = 10  # units whose members are shown: with more, arrows hide what they lead to
 SHORTEST_S = 1e-30  # no machine works so quickly, and a rate over less is more than a float holds
 
 
-def chart_of(document: dict[str, Any]) -> Roofline | None:
-    """None without a chip, or where the chip publishes nothing to draw."""
+def chart_of(document: dict[str, Any], *, members: bool = True) -> Roofline | None:
+    """None without a chip, or where the chip publishes nothing to draw. `members`: with the ops that units were made of."""
     hardware = document["hardware"]
     if hardware is None:
         return None
-    return roofline_of(
-        hardware, f"{document['model']['name']} on {hardware['name']}", _dots(document), _under(document)
-    )
+    title = f"{document['model']['name']} on {hardware['name']}"
+    chart = roofline_of(hardware, title, _dots(document), _under(document))
+    return _with_arrows(chart, document) if chart and members and is_fused(document) else chart
 
 
 def roofline_of(
@@ -51,19 +53,46 @@ def decades(roofs: tuple[Roof, ...], slopes: tuple[Slope, ...]) -> tuple[tuple[i
 
 
 def _under(document: dict[str, Any]) -> frozenset[tuple[str, str]]:
-    return frozenset((op["ceiling_dtype"], op["unit"]) for op in document["ops"] if op["flops"])
+    return frozenset((row["ceiling_dtype"], row["unit"]) for row in units_of(document) if row["flops"])
 
 
 def _dots(document: dict[str, Any]) -> tuple[Dot, ...]:
     return tuple(
         Dot(
             number=number,
+            label=row["label"],
+            intensity=row["intensity_flop_per_byte"],
+            flop_per_s=row["flops"] / row["device_time_s"],
+            share=row["share"],
+            bound=row["bound"] or "unknown",
+        )
+        for number, row in ranked(document)
+        if _drawable(row)
+    )
+
+
+def _drawable(row: Row) -> bool:
+    return bool(row["flops"] and (row["device_time_s"] or 0.0) > SHORTEST_S and row["intensity_flop_per_byte"])
+
+
+def _with_arrows(chart: Roofline, document: dict[str, Any]) -> Roofline:
+    """From each member of the heaviest units that were fused to its unit."""
+    ops = {op["id"]: op for op in document["ops"]}
+    fused = [(n, row) for n, row in ranked(document) if _drawable(row) and len(members_of(row, ops)) > 1]
+    if not fused:
+        return chart
+    arrows = tuple(
+        Arrow(
+            number=number,
             label=op["id"],
             intensity=op["intensity_flop_per_byte"],
             flop_per_s=op["flops"] / op["device_time_s"],
-            share=op["share"],
-            bound=op["bound"] or "unknown",
         )
-        for number, op in ranked(document)
-        if op["flops"] and (op["device_time_s"] or 0.0) > SHORTEST_S and op["intensity_flop_per_byte"]
+        for number, row in fused[:ARROWS_FOR]
+        for op in members_of(row, ops)
+        if _drawable(op)
     )
+    few = "the fused unit" if len(fused) == 1 else f"all {len(fused)} fused units"
+    whose = f"the {ARROWS_FOR} heaviest of {len(fused)} fused units" if len(fused) > ARROWS_FOR else few
+    note = f"Hollow: where members of {whose} would stand alone; arrows lead to the unit"
+    return replace(chart, arrows=arrows, footnotes=(*chart.footnotes, note))

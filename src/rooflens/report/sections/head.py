@@ -3,7 +3,7 @@
 from typing import Any
 
 from rooflens.report.blocks import Block, Column, Heading, Paragraph, Table
-from rooflens.report.sections.ranking import ranked
+from rooflens.report.sections.ranking import is_fused, ranked, units_of
 from rooflens.units import show
 
 ZONE_WORDS = {
@@ -11,6 +11,7 @@ ZONE_WORDS = {
     "compute-bound": "it keeps the arithmetic units busy",
     "ridge": "memory and arithmetic are in balance",
 }
+_LIMITS = {"compute-bound": "compute", "memory-bound": "memory"}
 
 
 def title(document: dict[str, Any]) -> tuple[Block, ...]:
@@ -43,6 +44,9 @@ def totals(document: dict[str, Any]) -> tuple[Block, ...]:
                         f"weights {show(t['param_bytes'], 'B')})"),
         ("intensity", f"{_number(t['intensity_flop_per_byte'])} FLOP/byte"),
     ]  # fmt: skip
+    if is_fused(document):
+        before = document["fusion"]["before"]
+        rows.insert(1, ("unfused", f"{before['kernels']:,} kernels that move {show(before['bytes'], 'B')}"))
     if document["hardware"]:
         rows += [
             (
@@ -87,22 +91,17 @@ def _where(document: dict[str, Any]) -> str:
             f"{t['kernels']} kernels one by one stretches that to {show(t['latency_s'], 's')}."
         )
     spent = _by_bound(document)
-    parts = " and ".join(f"{share:.0%} in layers limited by {bound}" for bound, share in spent)
+    what = "units" if is_fused(document) else "layers"
+    parts = " and ".join(f"{share:.0%} in {what} limited by {bound}" for bound, share in spent)
     return f"{name} needs at least {show(t['device_time_s'], 's')}: {parts}."
 
 
 def _by_bound(document: dict[str, Any]) -> list[tuple[str, float]]:
     spent: dict[str, float] = {}
-    for op in document["ops"]:
-        if op["share"]:
-            bound = (
-                "compute"
-                if op["zone"] == "compute-bound"
-                else "memory"
-                if op["zone"] == "memory-bound"
-                else "both alike"
-            )
-            spent[bound] = spent.get(bound, 0.0) + op["share"]
+    for row in units_of(document):
+        if row["share"]:
+            bound = _LIMITS.get(row["zone"], "both alike")
+            spent[bound] = spent.get(bound, 0.0) + row["share"]
     return sorted(spent.items(), key=lambda item: -item[1])[:2]
 
 
@@ -110,11 +109,11 @@ def _heaviest(document: dict[str, Any]) -> str:
     rows = ranked(document)
     if not rows or rows[0][1]["intensity_flop_per_byte"] is None:
         return ""
-    op = rows[0][1]
-    ridge = f", the chip balances at {op['ridge_flop_per_byte']:.3g}" if op["ridge_flop_per_byte"] else ""
+    row, what = rows[0][1], "unit" if is_fused(document) else "layer"
+    ridge = f", the chip balances at {row['ridge_flop_per_byte']:.3g}" if row["ridge_flop_per_byte"] else ""
     return (
-        f"The heaviest layer is {op['id']} ({op['share'] or 0:.0%}): it does {op['intensity_flop_per_byte']:.3g} "
-        f"operations per byte{ridge}, so {ZONE_WORDS.get(op['zone'], 'its zone is unknown')}."
+        f"The heaviest {what} is {row['label']} ({row['share'] or 0:.0%}): it does {row['intensity_flop_per_byte']:.3g} "
+        f"operations per byte{ridge}, so {ZONE_WORDS.get(row['zone'], 'its zone is unknown')}."
     )
 
 

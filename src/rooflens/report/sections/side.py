@@ -3,6 +3,7 @@
 from typing import Any
 
 from rooflens.report.blocks import Block, Column, Heading, Table
+from rooflens.report.sections.ranking import units_of
 from rooflens.units import show
 
 
@@ -23,7 +24,8 @@ def side_by_side(documents: list[dict[str, Any]]) -> tuple[Block, ...]:
 
 def _row(document: dict[str, Any], best: float | None) -> tuple[str, ...]:
     t = document["totals"]
-    shares = [op["share"] for op in document["ops"] if op["zone"] == "memory-bound" and op["share"] is not None]
+    units = units_of(document)
+    shares = [row["share"] for row in units if row["zone"] == "memory-bound" and row["share"] is not None]
     known = t["device_time_s"] is not None
     return (
         document["settings"]["on"], show(t["device_time_s"], "s"), show(t["latency_s"], "s"), t["bound"] or "–",

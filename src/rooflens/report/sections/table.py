@@ -1,10 +1,10 @@
-"""The sections of an analysis report, in order: adding one is one file and one row here."""
+"""The sections of an analysis report and of a fusion report, in order: adding one is one function and one row here."""
 
 from collections.abc import Callable
 from typing import Any
 
 from rooflens.report.blocks import Block
-from rooflens.report.sections import head, tables
+from rooflens.report.sections import fusion, fusion_verdict, head, tables
 from rooflens.report.sections.chart import chart_of
 
 Section = Callable[[dict[str, Any]], tuple[Block, ...]]
@@ -27,7 +27,25 @@ SECTIONS: tuple[Section, ...] = (
     tables.alone,
     tables.small_print,
 )
+FUSION_SECTIONS: tuple[Section, ...] = (
+    head.title,
+    head.opaque,
+    fusion_verdict.verdict,
+    fusion.before_and_after,
+    fusion.patterns,
+    fusion.sizes,
+    fusion.heaviest_units,
+    _chart,
+    fusion.blocks,
+    fusion.costs,
+    tables.reuse,
+    tables.small_print,
+)
 
 
 def blocks_of(document: dict[str, Any]) -> tuple[Block, ...]:
     return tuple(block for section in SECTIONS for block in section(document))
+
+
+def fusion_blocks_of(document: dict[str, Any]) -> tuple[Block, ...]:
+    return tuple(block for section in FUSION_SECTIONS for block in section(document))

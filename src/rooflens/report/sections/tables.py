@@ -4,7 +4,7 @@ from typing import Any
 
 from rooflens.report.blocks import Block, Column, Heading, Paragraph, Table
 from rooflens.report.rows import shapes
-from rooflens.report.sections.ranking import ranked
+from rooflens.report.sections.ranking import is_fused, ranked
 from rooflens.units import show
 
 LAYERS_SHOWN = 20
@@ -14,13 +14,23 @@ _MARK = {"memory-bound": "memory", "compute-bound": "compute", "ridge": "ridge",
 
 
 def layers(document: dict[str, Any]) -> tuple[Block, ...]:
-    rows = ranked(document)
+    """At level `none` a row a layer; else a row a unit, which is named by its pattern and needs the room for it."""
+    rows, fused = ranked(document), is_fused(document)
     build = _timed if document["hardware"] else _counted
-    columns, cells = build(rows[:LAYERS_SHOWN])
-    table = Table(
-        columns=columns, rows=cells, elided=max(0, len(rows) - LAYERS_SHOWN), hint="see them with --format csv or json"
-    )
-    return Heading(text="Layers, heaviest first"), table
+    columns, cells = _without(*build(rows[:LAYERS_SHOWN]), _LEFT_OUT) if fused else build(rows[:LAYERS_SHOWN])
+    hint = "see them with --format json, or fuse --format csv" if fused else "see them with --format csv or json"
+    table = Table(columns=columns, rows=cells, elided=max(0, len(rows) - LAYERS_SHOWN), hint=hint)
+    return Heading(text=f"{'Units' if fused else 'Layers'}, heaviest first"), table
+
+
+_LEFT_OUT = ("kind", "FLOP")
+
+
+def _without(
+    columns: tuple[Column, ...], rows: tuple[tuple[str, ...], ...], names: tuple[str, ...]
+) -> tuple[tuple[Column, ...], tuple[tuple[str, ...], ...]]:
+    kept = [place for place, column in enumerate(columns) if column.name not in names]
+    return tuple(columns[i] for i in kept), tuple(tuple(row[i] for i in kept) for row in rows)
 
 
 def _timed(rows: list[tuple[int, dict[str, Any]]]) -> tuple[tuple[Column, ...], tuple[tuple[str, ...], ...]]:
@@ -31,10 +41,10 @@ def _timed(rows: list[tuple[int, dict[str, Any]]]) -> tuple[tuple[Column, ...], 
     )  # fmt: skip
     return columns, tuple(
         (
-            str(n), op["id"], show(op["flops"], "", 3), show(op["bytes"], "B", 3), number(op["intensity_flop_per_byte"]),
-            _MARK[op["zone"]], op["bound"] or "–", show(op["device_time_s"], "s", 3), percent(op["share"]),
+            str(n), row["label"], show(row["flops"], "", 3), show(row["bytes"], "B", 3), number(row["intensity_flop_per_byte"]),
+            _MARK[row["zone"]], row["bound"] or "–", show(row["device_time_s"], "s", 3), percent(row["share"]),
         )
-        for n, op in rows
+        for n, row in rows
     )  # fmt: skip
 
 
@@ -46,10 +56,10 @@ def _counted(rows: list[tuple[int, dict[str, Any]]]) -> tuple[tuple[Column, ...]
     )  # fmt: skip
     return columns, tuple(
         (
-            str(n), op["id"], op["kind"], shapes(op["outputs"][:1]), show(op["macs"], "", 3), show(op["flops"], "", 3),
-            show(op["bytes"], "B", 3), number(op["intensity_flop_per_byte"]),
+            str(n), row["label"], row.get("kind", ""), shapes(row["outputs"][:1]), show(row["macs"], "", 3),
+            show(row["flops"], "", 3), show(row["bytes"], "B", 3), number(row["intensity_flop_per_byte"]),
         )
-        for n, op in rows
+        for n, row in rows
     )  # fmt: skip
 
 
@@ -62,24 +72,29 @@ def percent(value: float | None) -> str:
 
 
 def reuse(document: dict[str, Any]) -> tuple[Block, ...]:
-    """The textbook's view, only where it was asked for."""
-    rows = [(n, op) for n, op in ranked(document) if op["reuse"]]
+    """The textbook's view, only where it was asked for: of units where it is known of any, else op by op."""
+    rows = [(n, row) for n, row in ranked(document) if row["reuse"]]
+    if not rows:
+        kernels = (op for op in document["ops"] if op["reuse"])
+        rows = list(enumerate(({**op, "label": op["id"]} for op in kernels), 1))
     if not rows:
         return ()
-    mode = rows[0][1]["reuse"]["mode"]
+    mode, apart = rows[0][1]["reuse"]["mode"], "unfused_intensity" in rows[0][1]["reuse"]
     columns = (
         Column(name="#", numeric=True), Column(name="layer"), Column(name="ops/output", numeric=True),
         Column(name="bytes/output", numeric=True), Column(name="ops/byte", numeric=True),
+        *((Column(name="one by one", numeric=True),) if apart else ()),
     )  # fmt: skip
     cells = tuple(
         (
             str(n),
-            op["id"],
-            number(op["reuse"]["ops_per_output"]),
-            number(op["reuse"]["bytes_per_output"]),
-            number(op["reuse"]["intensity"]),
+            row["label"],
+            number(row["reuse"]["ops_per_output"]),
+            number(row["reuse"]["bytes_per_output"]),
+            number(row["reuse"]["intensity"]),
+            *((number(row["reuse"]["unfused_intensity"]),) if apart else ()),
         )
-        for n, op in rows[:LAYERS_SHOWN]
+        for n, row in rows[:LAYERS_SHOWN]
     )
     hint = "see them with --format csv or json"
     return Heading(text=f"Per output element, reuse {mode}"), Table(

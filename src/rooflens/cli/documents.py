@@ -1,0 +1,87 @@
+"""Models and options in, analysis documents out, and what is shown of them: what `analyze`, `fuse` and `report` share."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rooflens.cli import options as o
+from rooflens.cli import streams
+from rooflens.errors import SyntaxFault
+
+if TYPE_CHECKING:
+    from rooflens.pipeline.settings import Settings
+    from rooflens.report.output import Written
+
+Documents = list[dict[str, Any]]
+
+
+def told(verb: str, models: Sequence[str], options: dict[str, Any]) -> int:
+    """Analyses each model on each chip and shows them as the verb does; the exit status."""
+    from rooflens.api import checked_settings
+
+    settings = checked_settings(**{name: value for name, value in options.items() if name != "on"})
+    streams.keep_for_results()
+    documents = [d for model in models for d in documents_of(model, options["on"], settings)]
+    text = rendered(documents, options["format"], settings.output, verb)
+    o.emit(text, settings.output, plotted(documents, settings.plot))
+    return o.status_of(documents, settings.strict)
+
+
+def documents_of(model: str, on: list[str] | None, settings: "Settings") -> Documents:
+    from rooflens.api import analyze_many, analyze_one
+    from rooflens.hardware.load import split_chips
+
+    if not on:
+        return [analyze_one(model, None, settings).to_dict()]
+    chips = tuple(chip for text in on for chip in split_chips(text))
+    return [a.to_dict() for a in analyze_many(model, chips, settings)]
+
+
+def rendered(documents: Documents, format: str, output: str | None, verb: str = "analyze") -> str:
+    from rooflens.report.document import comparison_document
+    from rooflens.report.render import csv, markdown
+    from rooflens.report.views import VIEWS
+
+    view = VIEWS[verb]
+    if format == "json":
+        return o.as_json(documents[0] if len(documents) == 1 else comparison_document(documents))
+    if format == "csv":
+        if len(documents) == 1:
+            return csv.render_rows(view.header, view.rows(documents[0]))
+        rows = [(*view.key(d), *row) for d in documents for row in view.rows(d)]
+        return csv.render_rows((*view.key_header, *view.header), rows)
+    if format in o.DIAGRAMS:
+        return _diagram(documents, format)
+    render = markdown.render if format == "md" else partial(o.terminal_text, output=output)
+    first = [render(view.together(documents))] if len(documents) > 1 else []
+    return "\n".join([*first, *(render(view.blocks(d)) for d in documents)])
+
+
+def _diagram(documents: Documents, format: str) -> str:
+    from rooflens.report.render.diagrams import DRAWN
+    from rooflens.report.sections.diagram import diagram_of
+
+    if len(documents) > 1:
+        raise SyntaxFault(f"--format {format}: one picture shows one model: give one MODEL and at most one chip")
+    return DRAWN[format](diagram_of(documents[0]))
+
+
+def plotted(documents: Documents, path: str | None) -> "tuple[Written, ...]":
+    if path is None:
+        return ()
+    from rooflens.report.sections.chart import chart_of
+
+    drawn = [(d, chart_of(d, members=len(documents) == 1)) for d in documents]
+    charts = [(_told_apart(d, documents), c) for d, c in drawn if c is not None]
+    if len(charts) > 1:
+        charts = [(name, replace(c, title=name)) for name, c in charts]
+    return o.pictures_of(tuple(c for _, c in charts), path)
+
+
+def _told_apart(document: dict[str, Any], documents: Documents) -> str:
+    """Beside others: by its chip, by its model, or by both, whichever it takes."""
+    chip, model = str(document["settings"]["on"]), str(document["model"]["name"])
+    if len({d["model"]["name"] for d in documents}) == 1:
+        return chip
+    return model if len({d["settings"]["on"] for d in documents}) == 1 else f"{model} on {chip}"
