@@ -217,8 +217,8 @@ def _tensors(groups: Partition, of: Sequence[int]) -> dict[str, int]:
     read = [a for ops in members.values() for a in outside_reads(sheet, flow, ops, of, of[ops[0]]).values()]
     written = (a for place in kernels for a in sheet.traffic(place)[1] if stays(flow, a.region[0], of))
     return {
-        "reads": sum(not a.stored for a in read),
-        "param_reads": sum(a.stored for a in read),
+        "reads": sum(not accesses[0].stored for accesses in read),
+        "param_reads": sum(accesses[0].stored for accesses in read),
         "writes": sum(1 for _ in written),
     }
 
