@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rooflens.advise.whatif import Advice, advise
 from rooflens.compare.gates import GateResult, judge
+from rooflens.compare.inductor import Against
 from rooflens.errors import InputError, NotInThisVersion, needs_extra
 from rooflens.pipeline.run import Prediction
 from rooflens.report.blocks import Block
@@ -27,6 +28,7 @@ class Analysis:
     on: str | None = None
     batch: int | None = None
     view: str = "analyze"  # or fuse: which report it prints itself as
+    against: Against | None = None  # what a compiler does with the same graph
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
@@ -38,7 +40,7 @@ class Analysis:
 
     @cached_property
     def _ungated(self) -> dict[str, Any]:
-        return analysis_document(self.prediction, self.advice, self.on, self.batch)
+        return analysis_document(self.prediction, self.advice, self.on, self.batch, self.against)
 
     def to_dict(self) -> dict[str, Any]:
         return with_gates(self._ungated, self.gates)

@@ -2,11 +2,12 @@
 
 import os
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rooflens.analysis import Analysis
 from rooflens.collector import collector_paused
 from rooflens.compare.gates import check_gate
+from rooflens.compare.inductor import Against, matches
 from rooflens.errors import ModelError, SyntaxFault
 from rooflens.frontends.load import load_model, load_with_inputs
 from rooflens.frontends.request import Loaded, Request
@@ -15,6 +16,9 @@ from rooflens.hardware.records import Hardware
 from rooflens.pipeline.run import predict
 from rooflens.pipeline.settings import Settings, make_settings
 from rooflens.report.output import Written, text_file, write_all
+
+if TYPE_CHECKING:
+    from rooflens.benches.inductor import Compiled
 
 
 def analyze(
@@ -29,23 +33,31 @@ def analyze(
 
 
 def fuse(
-    model: Any, inputs: Any = None, on: str | os.PathLike[str] | Hardware | None = None, **options: Any
+    model: Any,
+    inputs: Any = None,
+    on: str | os.PathLike[str] | Hardware | None = None,
+    against: str | None = None,
+    **options: Any,
 ) -> Analysis:
     """Before and after fusion, group by group and edge by edge: `analyze` at `fusion="chain"` unless told otherwise. What
-    it returns prints itself as `rooflens fuse` does."""
-    return _run(model, inputs, on, fusing(options), "fuse")
+    it returns prints itself as `rooflens fuse` does. `against="inductor"` holds it beside what that compiler fuses."""
+    return _run(model, inputs, on, fusing(options, against), "fuse", against)
 
 
-def _run(model: Any, inputs: Any, on: Any, options: dict[str, Any], view: str) -> Analysis:
+def _run(model: Any, inputs: Any, on: Any, options: dict[str, Any], view: str, against: str | None = None) -> Analysis:
     settings = checked_settings(**options)
     hardware, named = _one_chip(on)
-    found = replace(_analysis(load(model, inputs, settings), hardware, named, settings), view=view)
+    found = replace(_analysis(_source(model, inputs, settings, against), hardware, named, settings), view=view)
     _write_files(found)
     return found
 
 
-def fusing(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `fuse`: its own default level, unless another option brings one, as `compiled` alone does."""
+def fusing(options: dict[str, Any], against: str | None = None) -> dict[str, Any]:
+    """The options of `fuse`: its own default level, unless another option brings one, as `compiled` alone does. Against a
+    compiler it is what a compiler does."""
+    if against is not None:
+        asked = {name: value for name, value in options.items() if value is not None}
+        return {**options, "fusion": asked.get("fusion", "residual"), "bn": asked.get("bn", "folded")}
     compiled = options.get("execution") == "compiled" and options.get("bn") is None
     told = options.get("fusion") is not None or compiled
     return options if told else {**options, "fusion": "chain"}
@@ -84,20 +96,39 @@ def _one_chip(on: Any) -> tuple[Hardware | None, str | None]:
     return load_chip(chips[0]), chips[0]
 
 
-def analyze_one(model: str, on: str | None, settings: Settings) -> Analysis:
-    return _analysis(load(model, None, settings), load_chip(on) if on else None, on, settings)
+def analyze_one(model: str, on: str | None, settings: Settings, against: str | None = None) -> Analysis:
+    source = _source(model, None, settings, against)
+    return _analysis(source, load_chip(on) if on else None, on, settings)
 
 
-def analyze_many(model: Any, chips: tuple[str, ...], settings: Settings) -> tuple[Analysis, ...]:
+def analyze_many(
+    model: Any, chips: tuple[str, ...], settings: Settings, against: str | None = None
+) -> tuple[Analysis, ...]:
     """The same model on several chips: traced once."""
     hardware = [load_chip(c) for c in chips]
-    loaded = load(model, None, settings)
-    return tuple(_analysis(loaded, h, c, settings) for h, c in zip(hardware, chips, strict=True))
+    source = _source(model, None, settings, against)
+    return tuple(_analysis(source, h, c, settings) for h, c in zip(hardware, chips, strict=True))
 
 
-def _analysis(loaded: Loaded, hardware: Hardware | None, on: str | None, settings: Settings) -> Analysis:
+Source = tuple[Loaded, "Compiled | None"]  # a graph, and what a compiler makes of it
+
+
+def _source(model: Any, inputs: Any, settings: Settings, against: str | None) -> Source:
+    if against is None:
+        return load(model, inputs, settings), None
+    from rooflens.against import load_compiled
+
+    return load_compiled(model, inputs, settings, against)
+
+
+def _analysis(source: Source, hardware: Hardware | None, on: str | None, settings: Settings) -> Analysis:
+    loaded, compiled = source
     prediction = predict(loaded.graph, hardware, settings.adopting(loaded.settings), loaded.dtype)
-    return Analysis(prediction=prediction, on=on, batch=loaded.batch)
+    judged = None
+    if compiled is not None:
+        edges = matches(prediction.partition, compiled.kernels, compiled.names)
+        judged = Against(compiler=compiled.compiler, kernels=compiled.kernels, names=compiled.names, edges=edges)
+    return Analysis(prediction=prediction, on=on, batch=loaded.batch, against=judged)
 
 
 def load(model: Any, inputs: Any, settings: Settings) -> Loaded:

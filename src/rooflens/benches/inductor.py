@@ -37,6 +37,7 @@ class Compiled:
     """`kernels`: per op of the graph, the numbers of the kernels that compute it. Empty for views, and for what the
     compiler folded away or does not need. `names`: what each kernel is."""
 
+    compiler: str
     graph: Graph
     kernels: tuple[frozenset[int], ...]
     names: tuple[str, ...]
@@ -89,7 +90,7 @@ def _refused(what: str, error: Exception) -> ModelError:
 def _compiled(record: Recorded, lowered: Lowered) -> Compiled:
     kernels = kernels_of_ops(record, lowered)
     names = tuple(_with_ops(name, k, record.graph, kernels) for k, name in enumerate(lowered.names))
-    return Compiled(graph=record.graph, kernels=kernels, names=names)
+    return Compiled(compiler=f"Inductor {torch.__version__}", graph=record.graph, kernels=kernels, names=names)
 
 
 def _with_ops(name: str, kernel: int, graph: Graph, kernels: tuple[frozenset[int], ...]) -> str:

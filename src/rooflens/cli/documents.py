@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 Documents = list[dict[str, Any]]
 
 
-def told(verb: str, models: Sequence[str], options: dict[str, Any]) -> int:
+def told(verb: str, models: Sequence[str], options: dict[str, Any], against: str | None = None) -> int:
     """Analyses each model on each chip and shows them as the verb does; the exit status."""
     from rooflens.api import checked_settings
 
     settings = checked_settings(**{name: value for name, value in options.items() if name != "on"})
     streams.keep_for_results()
-    documents = [d for model in models for d in documents_of(model, options["on"], settings)]
+    documents = [d for model in models for d in documents_of(model, options["on"], settings, against)]
     text = rendered(documents, options["format"], settings.output, verb)
     o.emit(text, settings.output, plotted(documents, settings.plot))
     return o.status_of(documents, settings.strict)
 
 
-def documents_of(model: str, on: list[str] | None, settings: "Settings") -> Documents:
+def documents_of(model: str, on: list[str] | None, settings: "Settings", against: str | None = None) -> Documents:
     from rooflens.api import analyze_many, analyze_one
     from rooflens.hardware.load import split_chips
 
     if not on:
-        return [analyze_one(model, None, settings).to_dict()]
+        return [analyze_one(model, None, settings, against).to_dict()]
     chips = tuple(chip for text in on for chip in split_chips(text))
-    return [a.to_dict() for a in analyze_many(model, chips, settings)]
+    return [a.to_dict() for a in analyze_many(model, chips, settings, against)]
 
 
 def rendered(documents: Documents, format: str, output: str | None, verb: str = "analyze") -> str:

@@ -5,14 +5,13 @@ from typing import Annotated, Any
 import typer
 
 from rooflens.cli import options as o
-from rooflens.errors import NotInThisVersion, SyntaxFault
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 FORMATS = (*o.FORMATS, *o.DIAGRAMS)
-COMPILERS = ("inductor",)
 
 Against = Annotated[
-    str | None, typer.Option(metavar="COMPILER", help="Beside what a compiler fuses: inductor (not in this version).")
+    str | None,
+    typer.Option(metavar="COMPILER", help="Beside what inductor fuses. Implies --fusion residual --bn folded."),
 ]
 Format = Annotated[str, typer.Option(help="table, json, csv, md, dot or mermaid.")]
 EPILOG = """Examples:
@@ -22,6 +21,8 @@ rooflens fuse resnet18 --on h100-sxm
 rooflens fuse resnet18 mobilenet_v2 --on h100-sxm,l4 --fusion residual --bn folded
 
 rooflens fuse '4x128x256 | linear 256 | gelu | linear 256 | add input | layernorm'
+
+rooflens fuse resnet18 --against inductor
 
 rooflens fuse mobilenet_v2 --format mermaid -o fused.mmd
 
@@ -38,16 +39,10 @@ def fuse(model: o.Models, against: Against = None, format: Format = "table", **o
     the document of analyze; csv has one row a unit; dot and mermaid draw the units and what passes between them.
     """
     o.check_format(format, FORMATS)
+    from rooflens.against import check_compiler
     from rooflens.api import fusing
     from rooflens.cli.documents import told
 
-    _compared_with(against)
-    return told("fuse", model, fusing({**options, "format": format}))
-
-
-def _compared_with(compiler: str | None) -> None:
-    if compiler is None:
-        return
-    if compiler not in COMPILERS:
-        raise SyntaxFault(f"--against {compiler}: use one of {' '.join(COMPILERS)}")
-    raise NotInThisVersion(f"--against {compiler} is not in this version: leave --against out")
+    if against is not None:
+        check_compiler(against)
+    return told("fuse", model, fusing({**options, "format": format}, against), against)

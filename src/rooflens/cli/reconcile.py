@@ -1,20 +1,17 @@
 """`rooflens reconcile`: our counts beside those of other FLOP counters."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rooflens.cli import options as o
 from rooflens.cli import streams
-from rooflens.errors import FileError, ModelError, NotInThisVersion
 
 if TYPE_CHECKING:
     from rooflens.pipeline.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-_GIVE = "give a zoo name, timm:NAME or file.py:function"
 Module = Annotated[str, typer.Argument(metavar="MODEL", help="Zoo name, timm:NAME or file.py:function.")]
 EPILOG = """Examples:
 
@@ -47,24 +44,11 @@ def _document(model: str, batch: int | None, input: str | None) -> dict[str, Any
     from rooflens.pipeline.settings import make_settings
 
     settings = make_settings(batch=batch, input=input)
+    from rooflens.frontends.load import check_module
+
     streams.keep_for_results()
-    _check_module(model)
+    check_module(model, "other counters need")
     return _counted(model, settings)
-
-
-def _check_module(model: str) -> None:
-    """Other counters run a torch module, and only some kinds of MODEL have one."""
-    from rooflens.frontends.load import CATALOGUE_LATER, FRONTENDS, needs_torch
-
-    kind = next(f.name for f in FRONTENDS if f.takes(model.strip()))
-    if not model.strip() or kind not in ("zoo", "function"):
-        raise ModelError(f"'{model}': other counters need a torch module: {_GIVE}")
-    if model.strip() in CATALOGUE_LATER:
-        raise NotInThisVersion(f"catalogue model '{model.strip()}' is not in this version: {_GIVE}")
-    path = Path(model.strip().rpartition(":")[0])
-    if kind == "function" and not path.is_file():
-        raise FileError(f"{path}: cannot be read: no such file: check the path")
-    needs_torch()
 
 
 def _counted(model: str, settings: "Settings") -> dict[str, Any]:

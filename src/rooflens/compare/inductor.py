@@ -31,6 +31,16 @@ class EdgeMatch:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """A compiler's kernels, by op of the graph that both sides were given, and every edge judged."""
+
+    compiler: str
+    kernels: tuple[frozenset[int], ...]
+    names: tuple[str, ...]
+    edges: tuple[EdgeMatch, ...]
+
+
 class _Met(NamedTuple):
     """What a difference is judged by: the two ops, what each side does, and how the compiler runs them."""
 

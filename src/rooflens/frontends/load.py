@@ -44,7 +44,7 @@ def load_with_inputs(model: str, inputs: Any, request: Request) -> Loaded:
     """Inputs of the user's own, for the models that run by being called."""
     text = model.strip()
     frontend = next(f for f in FRONTENDS if f.takes(text))
-    if frontend.name not in ("zoo", "function"):
+    if frontend.name not in _MODULES:
         raise InputError(
             f"inputs beside {frontend.name} '{text[:60]}': it says its own: leave inputs out, or give a zoo name, "
             "file.py:function or a module"
@@ -151,6 +151,24 @@ def _readable(path: str) -> None:
 def needs_torch() -> None:
     if importlib.util.find_spec("torch") is None:
         raise needs_extra("torch", "torch")
+
+
+_MODULES = ("zoo", "function")
+_GIVE = "give a zoo name, timm:NAME or file.py:function"
+
+
+def check_module(model: str, who: str) -> None:
+    """For those who run a torch module themselves, which only some kinds of MODEL have. `who` starts the complaint."""
+    text = model.strip()
+    kind = next(f.name for f in FRONTENDS if f.takes(text))
+    if not text or kind not in _MODULES:
+        raise ModelError(f"'{text[:60]}': {who} a torch module: {_GIVE}")
+    if text in CATALOGUE_LATER:
+        raise NotInThisVersion(f"catalogue model '{text}' is not in this version: {_GIVE}")
+    path = Path(text.rpartition(":")[0])
+    if kind == "function" and not path.is_file():
+        raise FileError(f"{path}: cannot be read: no such file: check the path")
+    needs_torch()
 
 
 def _ends(*endings: str) -> Callable[[str], bool]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rooflens.advise.whatif import Advice
 from rooflens.compare.gates import GateResult
+from rooflens.compare.inductor import Against
 from rooflens.costs.reuse import reuse_of
 from rooflens.costs.sheet import BYTES_CONVENTION, FLOP_CONVENTION, OpCost
 from rooflens.estimate.roofline import GroupTime
@@ -14,6 +15,7 @@ from rooflens.fusion.edges import edges_of, groups_of
 from rooflens.graph.records import Graph, Op, Tensor, graph_hash
 from rooflens.hardware.records import Hardware, hardware_hash
 from rooflens.pipeline.run import Prediction
+from rooflens.report.against import against_document
 from rooflens.report.fusion import fusion_document, groups_document, kernels_of, op_shares, reuse_document
 from rooflens.report.notes import assumptions_of, notes_of
 from rooflens.resultfile import ANALYSIS_SCHEMA
@@ -24,7 +26,11 @@ COMPARISON_SCHEMA = "rooflens.comparison/1"
 
 
 def analysis_document(
-    prediction: Prediction, advice: tuple[Advice, ...], on: str | None, batch: int | None
+    prediction: Prediction,
+    advice: tuple[Advice, ...],
+    on: str | None,
+    batch: int | None,
+    against: Against | None = None,
 ) -> dict[str, Any]:
     """Everything but the gates, which are judged on the document itself."""
     graph, edges = prediction.graph, edges_of(prediction.partition)
@@ -43,7 +49,10 @@ def analysis_document(
         "outputs": list(graph.outputs),
         "tensors": [_stored_tensor(t) for t in graph.tensors],
         "groups": groups_document(prediction, edges),
-        "fusion": fusion_document(prediction, edges),
+        "fusion": {
+            **fusion_document(prediction, edges),
+            "against": against_document(against, graph) if against else None,
+        },
         "llm": None,
         "memory_timeline": None,
         "measured": None,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rooflens.report.blocks import Block
-from rooflens.report.sections import fusion, fusion_verdict, head, tables
+from rooflens.report.sections import against, fusion, fusion_verdict, head, tables
 from rooflens.report.sections.chart import chart_of
 
 Section = Callable[[dict[str, Any]], tuple[Block, ...]]
@@ -38,6 +38,9 @@ FUSION_SECTIONS: tuple[Section, ...] = (
     _chart,
     fusion.blocks,
     fusion.costs,
+    against.agreement,
+    against.side_by_side,
+    against.differences,
     tables.reuse,
     tables.small_print,
 )
