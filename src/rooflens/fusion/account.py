@@ -6,7 +6,7 @@ members read from outside is read once.
 
 from collections.abc import Sequence
 
-from rooflens.costs.sheet import CostSheet, OpCost
+from rooflens.costs.sheet import CostSheet, OpCost, flop
 from rooflens.costs.traffic import Access, Region
 from rooflens.fusion.flow import Flow
 from rooflens.graph.records import STORED_ROLES
@@ -15,64 +15,58 @@ Work = tuple[tuple[str, str, int], ...]  # unit, type and FLOP
 
 
 def group_cost(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[object]) -> tuple[OpCost, Work]:
-    """`of` tells the group of each op by its place."""
-    rows = [sheet.rows[place] for place in ops]
-    main = max(rows, key=lambda row: (row.unit == "matrix", row.flops))
-    read, params = _read_bytes(sheet, flow, ops, of)
-    cost = OpCost(
-        sum([row.macs for row in rows]), sum([row.alu for row in rows]), sum([row.special for row in rows]),
-        read, _written_bytes(sheet, flow, ops, of), params, main.dtype, main.unit, any(row.opaque for row in rows),
-    )  # fmt: skip
-    return cost, work_of(rows)
-
-
-def work_of(rows: Sequence[OpCost]) -> Work:
-    found: dict[tuple[str, str], int] = {}
-    for row in rows:
-        flops = row.flops
+    """`of` tells the group of each op by its place. One loop over the rows: it runs for every group of every graph."""
+    macs = alu = special = most = 0
+    opaque, main = False, sheet.rows[ops[0]]
+    work: dict[tuple[str, str], int] = {}
+    for place in ops:
+        row = sheet.rows[place]
+        flops = flop(row.macs, row.alu, row.special)
+        macs, alu, special, opaque = macs + row.macs, alu + row.alu, special + row.special, opaque or row.opaque
         if flops:
-            key = row.unit, row.dtype
-            found[key] = found.get(key, 0) + flops
-    return tuple([(unit, dtype, flops) for (unit, dtype), flops in found.items()])
+            work[row.unit, row.dtype] = work.get((row.unit, row.dtype), 0) + flops
+        if (row.unit == "matrix", flops) > (main.unit == "matrix", most):
+            main, most = row, flops
+    read, params = _read_bytes(sheet, flow, ops, of)
+    written = _written_bytes(sheet, flow, ops, of)
+    cost = OpCost(macs, alu, special, read, written, params, main.dtype, main.unit, opaque)
+    return cost, tuple([(unit, dtype, flops) for (unit, dtype), flops in work.items()])
+
+
+def work_of(row: OpCost) -> Work:
+    flops = row.flops
+    return ((row.unit, row.dtype, flops),) if flops else ()
 
 
 def _read_bytes(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[object]) -> tuple[int, int]:
     """Activations and parameters. Members that share nothing and read only from outside, or only weights from there, have
-    the sums of their own rows; the others are taken region by region."""
-    mine, tensors, outside = of[ops[0]], sheet.graph.tensors, dict[int, int]()
-    for place in ops:
-        for owner in flow.reads[place]:
-            if not _written_by(flow, owner, place, mine, of):
-                outside[owner] = outside.get(owner, 0) + 1
+    the sums of their own rows; the others are taken tensor by tensor."""
+    mine, tensors, writers = of[ops[0]], sheet.graph.tensors, flow.writers
     read, params, split = 0, 0, list[int]()
+    seen = list[int]()
+    kept_by = []
     for place in ops:
-        owners = flow.reads[place]
-        kept = [owner for owner in owners if owner in outside]
-        if any(outside[owner] > 1 for owner in kept):
+        kept = [o for o in flow.reads[place] if (w := writers[o]) < 0 or w == place or of[w] != mine]
+        seen += kept
+        kept_by.append(kept)
+    shared = {o for o in seen if seen.count(o) > 1} if len(set(seen)) < len(seen) else ()
+    for place, kept in zip(ops, kept_by, strict=True):
+        row = sheet.rows[place]
+        if shared and not shared.isdisjoint(kept):
             split.append(place)
-        elif len(kept) == len(owners):
-            read += sheet.rows[place].input_bytes
-            params += sheet.rows[place].param_bytes
-        elif all(tensors[owner].role in STORED_ROLES for owner in kept):
-            params += sheet.rows[place].param_bytes
+        elif len(kept) == len(flow.reads[place]):
+            read += row.input_bytes
+            params += row.param_bytes
+        elif not kept or all([tensors[o].role in STORED_ROLES for o in kept]):  # noqa: C419  a generator takes as long as the rest
+            params += row.param_bytes
         else:
             split.append(place)
-    for owner, accesses in outside_reads(sheet, flow, split, of, mine).items():
+    for owner, accesses in outside_reads(sheet, flow, split, of, mine).items() if split else ():
         if accesses[0].stored:
             params += once(accesses, tensors[owner].bytes)
         else:
             read += once(accesses, tensors[owner].bytes)
     return read, params
-
-
-def once(accesses: Sequence[Access], whole: int) -> int:
-    """Bytes of one tensor's memory that are read, however often: each region once, at the size of its largest reader, and
-    together never more than the `whole`, of which regions may be overlapping parts."""
-    largest: dict[Region, int] = {}
-    for access in accesses:
-        largest[access.region] = max(largest.get(access.region, 0), access.bytes)
-    total = sum(largest.values())
-    return total if len(largest) == 1 else min(total, max(whole, *largest.values()))
 
 
 def _written_by(flow: Flow, owner: int, place: int, mine: object, of: Sequence[object]) -> bool:
@@ -88,11 +82,21 @@ def _written_bytes(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequenc
         if op.view:
             continue
         stay = [stays(flow, graph.tensors[o].base, of) for o in op.outputs]
-        if all(stay):
+        if False not in stay:
             total += sheet.rows[place].output_bytes
-        elif any(stay):
+        elif True in stay:
             total += sum(a.bytes for a in sheet.traffic(place)[1] if stays(flow, a.region[0], of))
     return total
+
+
+def once(accesses: Sequence[Access], whole: int) -> int:
+    """Bytes of one tensor's memory that are read, however often: each region once, at the size of its largest reader, and
+    together never more than the `whole`, of which regions may be overlapping parts."""
+    largest: dict[Region, int] = {}
+    for access in accesses:
+        largest[access.region] = max(largest.get(access.region, 0), access.bytes)
+    total = sum(largest.values())
+    return total if len(largest) == 1 else min(total, max(whole, *largest.values()))
 
 
 def outside_reads(

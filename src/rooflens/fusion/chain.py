@@ -53,8 +53,7 @@ class Chains:
                 self._place(place, op)
 
     def _place(self, place: int, op: Op) -> None:
-        spec = OPS.get(op.kind)
-        role = "opaque" if spec is None else spec.role
+        role = _ROLE.get(op.kind, "opaque")
         if op.kind == "mean" and self._is_global_pool(op):
             role = "pool"
         space, rows = self._space(op, role)
@@ -227,6 +226,7 @@ class Chains:
         return r.DTYPE.format(tensors[owner].dtype, tensors[op.outputs[0]].dtype)
 
 
+_ROLE = {kind: spec.role for kind, spec in OPS.items()}
 _LOOPS = frozenset({"affine", "pointwise", "move", "lookup", "norm", "reduction"})
 
 

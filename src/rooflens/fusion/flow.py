@@ -3,6 +3,7 @@
 Views are looked through: what counts is the tensor that owns the bytes. A kernel is an op that is not a view.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rooflens.graph.records import Graph
@@ -12,15 +13,12 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """`reads` and `views` are by place of the op, `writers` and `readers` by id of the tensor that owns the memory."""
+    """`reads` is by place of the op, `writers` and `readers` by id of the tensor that owns the memory."""
 
-    reads: tuple[tuple[int, ...], ...]  # distinct owners that the kernel reads, in the order of its inputs
-    writers: tuple[int, ...]  # place of the kernel that wrote it; NOBODY for inputs, parameters, buffers and states
-    readers: tuple[tuple[int, ...], ...]  # places, in the order they run
+    reads: Sequence[Sequence[int]]  # distinct owners that the kernel reads, in the order of its inputs
+    writers: Sequence[int]  # place of the kernel that wrote it; NOBODY for inputs, parameters, buffers and states
+    readers: Sequence[Sequence[int]]  # places, in the order they run
     kept: frozenset[int]  # owners that stay written whoever reads them: results, and what outlives the run
-
-    def writer_of(self, owner: int) -> int:
-        return self.writers[owner]
 
 
 def flow_of(graph: Graph) -> Flow:
@@ -32,16 +30,16 @@ def flow_of(graph: Graph) -> Flow:
         if op.view:
             reads.append(())
             continue
-        found = tuple(dict.fromkeys([owner[i] for i in op.inputs]))
+        found = tuple({owner[i]: None for i in op.inputs})
         reads.append(found)
         for base in found:
             readers[base].append(place)
         for o in op.outputs:
             writers[owner[o]] = place
     return Flow(
-        reads=tuple(reads),
-        writers=tuple(writers),
-        readers=tuple(tuple(r) for r in readers),
+        reads=reads,
+        writers=writers,
+        readers=readers,
         kept=frozenset(owner[o] for o in graph.outputs) | _lasting(graph),
     )
 

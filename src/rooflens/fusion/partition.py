@@ -49,7 +49,7 @@ class Partition:
 def partition(sheet: CostSheet, level: str, hardware: Hardware | None = None) -> Partition:
     """`hardware` says how much fits on chip, which only level `tile` asks."""
     if level == "none":
-        groups = tuple(Group((i,), row, work_of((row,))) for i, row in enumerate(sheet.rows))
+        groups = tuple(Group((i,), row, work_of(row)) for i, row in enumerate(sheet.rows))
         return Partition(sheet=sheet, level=level, groups=groups)
     flow = flow_of(sheet.graph)
     chains = Chains(sheet, flow)
@@ -84,8 +84,7 @@ def _place_views(chains: Chains, of: list[Cluster | None]) -> None:
         if not op.view:
             mine = of[place]
             for i in op.inputs:
-                writer = writers[bases[i]]
-                if writer >= 0 and bases[i] != i and chains.of[writer] is mine:
+                if bases[i] != i and (writer := writers[bases[i]]) >= 0 and chains.of[writer] is mine:
                     inside.add(i)
         elif any(o in inside for o in op.outputs):
             of[place] = _source(chains, op.outputs[0])
@@ -125,7 +124,7 @@ def _ready(chains: Chains, place: int) -> int:
 def _group(sheet: CostSheet, flow: Flow, ops: list[int], of: Sequence[object], tile: Tile | None) -> Group:
     if len(ops) == 1:
         row = sheet.rows[ops[0]]
-        return Group(tuple(ops), row, work_of((row,)))
+        return Group(tuple(ops), row, work_of(row))
     cost, work = group_cost(sheet, flow, ops, of)
     if tile is not None:
         work = _with_macs(cost, work, tile.extra_macs)
