@@ -322,7 +322,7 @@ def test_row_54_locale_terminal_time_zone_and_paths(cli, tmp_path: Path) -> None
         (("analyze", NET, "--format", "dot"), "E_SYNTAX", "use one of table json csv md"),
         (("fuse",), "E_USAGE", "Missing argument"),
         (("analyze", NET, "--html", "x.html"), "E_VERSION", "not in this version"),
-        (("fuse", "resnet18"), "E_VERSION", "not in this version"),
+        (("map", "resnet18"), "E_VERSION", "not in this version"),
         (("analyze", "model.onnx"), "E_VERSION", "not in this version"),
         (("analyze", "llama-3-8b"), "E_VERSION", "not in this version"),
         (("analyze", NET, "--on", "this"), "E_VERSION", "not in this version"),
@@ -462,7 +462,7 @@ def test_python_accepts_what_the_command_line_does(tmp_path: Path) -> None:
     with pytest.raises(RooflensError, match="type int"):
         rooflens.analyze(5)
     with pytest.raises(RooflensError, match="not in this version"):
-        rooflens.fuse(NET)
+        rooflens.map_to(NET)
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,6 @@ _USES: dict[str, Callable[[Op, list[Tensor], list[Tensor]], Uses]] = {
     "attention": _attention,
     "adaptive_avgpool": _adaptive,
     "adaptive_maxpool": _adaptive,
-    "concat": lambda op, ins, outs: [(outs[0], 1.0)],  # one element of whichever operand it comes from
+    "concat": lambda op, ins, outs: [(t, prod(t.shape) / prod(outs[0].shape)) for t in ins],  # one of them each
 }
 _UNDEFINED = ("scan", "scan_backward", "sort", "fft")  # an output is made from whole rows, or from the one before it
