@@ -163,12 +163,12 @@ def test_an_empty_comparison_is_refused(cli, tmp_path: Path) -> None:
 def test_our_reader_of_the_schema_agrees_with_a_full_one() -> None:
     import jsonschema
 
-    from rooflens.resultfile import analysis_schema, faults
+    from rooflens.resultfile import ANALYSIS_SCHEMA, faults, published
 
     document = rooflens.analyze("2x4x8x8 | conv2d 6 k3 p1 | relu", on="l4", reuse="none").to_dict()
-    full = jsonschema.Draft202012Validator(analysis_schema())
+    full = jsonschema.Draft202012Validator(published(ANALYSIS_SCHEMA))
     for path in places(document):
         for bad in (-1, "x", None, [], 0.5) if path else ():
             changed = damaged(document, path, bad)
-            assert full.is_valid(changed) == (not any(faults(changed, analysis_schema(), ""))), (path, bad)
+            assert full.is_valid(changed) == (not any(faults(changed, published(ANALYSIS_SCHEMA), ""))), (path, bad)
     assert plotted([document], None) == ()

@@ -10,13 +10,14 @@ from rooflens.version import __version__
 _LAZY = {
     "analyze": "rooflens.api",
     "fuse": "rooflens.api",
+    "measure": "rooflens.api",
     "load_chip": "rooflens.hardware.load",
     "prepare_torchvision": "rooflens.frontends.pytorch.compat",
     "Analysis": "rooflens.analysis",
     "Hardware": "rooflens.hardware.records",
     "Graph": "rooflens.graph.records",
 }
-_LATER = ("map_to", "measure", "trace", "bench", "sweep", "check")
+_LATER = ("map_to", "trace", "bench", "sweep", "check")
 __all__ = ["InputError", "NotInThisVersion", "PartialResult", "RooflensError", "__version__", *_LAZY]
 
 

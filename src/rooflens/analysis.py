@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rooflens.advise.whatif import Advice, advise
 from rooflens.compare.gates import GateResult, judge
 from rooflens.compare.inductor import Against
+from rooflens.compare.standing import Measured
 from rooflens.errors import InputError, NotInThisVersion, needs_extra
 from rooflens.pipeline.run import Prediction
 from rooflens.report.blocks import Block
@@ -27,8 +28,9 @@ class Analysis:
     prediction: Prediction
     on: str | None = None
     batch: int | None = None
-    view: str = "analyze"  # or fuse: which report it prints itself as
+    view: str = "analyze"  # or fuse, or measure: which report it prints itself as
     against: Against | None = None  # what a compiler does with the same graph
+    measured: Measured | None = None
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
@@ -40,7 +42,7 @@ class Analysis:
 
     @cached_property
     def _ungated(self) -> dict[str, Any]:
-        return analysis_document(self.prediction, self.advice, self.on, self.batch, self.against)
+        return analysis_document(self.prediction, self.advice, self.on, self.batch, self.against, self.measured)
 
     def to_dict(self) -> dict[str, Any]:
         return with_gates(self._ungated, self.gates)
@@ -90,8 +92,10 @@ class Analysis:
         from rooflens.report.output import picture_format
         from rooflens.report.render.plot import draw
         from rooflens.report.sections.chart import chart_of
+        from rooflens.report.sections.measured import measured_chart
 
-        kind, chart = picture_format(path), chart_of(self.to_dict())
+        chart_for = chart_of if self.measured is None else measured_chart
+        kind, chart = picture_format(path), chart_for(self.to_dict())
         if chart is None:
             raise InputError("nothing to draw: analyse on a chip whose peaks and bandwidth are published")
         return draw(chart, kind)

@@ -1,24 +1,27 @@
 """The Python functions: a model, a chip and options in, an Analysis out. The command line calls the same ones."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rooflens.analysis import Analysis
-from rooflens.collector import collector_paused
 from rooflens.compare.gates import check_gate
 from rooflens.compare.inductor import Against, matches
-from rooflens.errors import ModelError, SyntaxFault
-from rooflens.frontends.load import load_model, load_with_inputs
-from rooflens.frontends.request import Loaded, Request
+from rooflens.errors import SyntaxFault
+from rooflens.frontends.request import Loaded
 from rooflens.hardware.load import load_chip, split_chips
 from rooflens.hardware.records import Hardware
+from rooflens.loading import load
 from rooflens.pipeline.run import predict
 from rooflens.pipeline.settings import Settings, make_settings
 from rooflens.report.output import Written, text_file, write_all
+from rooflens.units import parse_as
 
 if TYPE_CHECKING:
     from rooflens.benches.inductor import Compiled
+
+MEASURE_S, LONGEST_S = 0.2, 3600
 
 
 def analyze(
@@ -42,6 +45,52 @@ def fuse(
     """Before and after fusion, group by group and edge by edge: `analyze` at `fusion="chain"` unless told otherwise. What
     it returns prints itself as `rooflens fuse` does. `against="inductor"` holds it beside what that compiler fuses."""
     return _run(model, inputs, on, fusing(options, against), "fuse", against)
+
+
+def measure(
+    model: Any,
+    inputs: Any = None,
+    on: str | os.PathLike[str] | Hardware | None = None,
+    device: str | None = None,
+    time: float | str = MEASURE_S,
+    **options: Any,
+) -> Analysis:
+    """Each layer run here for real, forward and backward, beside what is predicted for it. `device` is cpu or cuda, `on`
+    the chip whose roofs it is held against (what `rooflens machine` found here, unless told otherwise), `time` how long
+    each distinct layer is run (0.2, "50ms")."""
+    settings = checked_settings(**options)
+    hardware, named = _one_chip(on)
+    found = measured(model, inputs, hardware, named, settings, device=device, seconds=seconds_of(time))
+    _write_files(found)
+    return found
+
+
+def measured(
+    model: Any,
+    inputs: Any,
+    hardware: Hardware | None,
+    on: str | None,
+    settings: Settings,
+    *,
+    device: str | None,
+    seconds: float,
+    progress: Callable[[str, int, int], None] = lambda what, done, of: None,
+) -> Analysis:
+    """An explicit mode of inference leaves the backward passes out."""
+    from rooflens.measuring import measure_model
+
+    found = measure_model(
+        model, inputs, hardware, settings, device=device, seconds=seconds, progress=progress,
+        backward=dict(settings.given).get("mode") != "inference",
+    )  # fmt: skip
+    return Analysis(prediction=found.prediction, on=on, batch=found.batch, view="measure", measured=found.measured)
+
+
+def seconds_of(value: float | str) -> float:
+    found = parse_as(value, "s") if isinstance(value, str) else value
+    if not 0 < found < LONGEST_S:
+        raise SyntaxFault(f"--time {value}: must be above 0 and below {LONGEST_S} s, such as 0.2s")
+    return float(found)
 
 
 def _run(model: Any, inputs: Any, on: Any, options: dict[str, Any], view: str, against: str | None = None) -> Analysis:
@@ -129,33 +178,3 @@ def _analysis(source: Source, hardware: Hardware | None, on: str | None, setting
         edges = matches(prediction.partition, compiled.kernels, compiled.names)
         judged = Against(compiler=compiled.compiler, kernels=compiled.kernels, names=compiled.names, edges=edges)
     return Analysis(prediction=prediction, on=on, batch=loaded.batch, against=judged)
-
-
-def load(model: Any, inputs: Any, settings: Settings) -> Loaded:
-    request = Request(
-        batch=settings.batch,
-        input=settings.input,
-        dtype=settings.dtype,
-        training=settings.training,
-        optimizer=settings.step,
-        channels_last=settings.layout == "channels-last",
-        autocast=settings.autocast,
-        dim=settings.dim,
-        given=settings.given,
-    )
-    with collector_paused():
-        if not isinstance(model, str | os.PathLike):
-            return _load_object(model, inputs, request)
-        text = os.fsdecode(model)
-        return load_model(text, request) if inputs is None else load_with_inputs(text, inputs, request)
-
-
-def _load_object(model: Any, inputs: Any, request: Request) -> Loaded:
-    name = model.__name__ if isinstance(model, type) else type(model).__name__
-    if isinstance(model, type) and hasattr(model, "named_parameters"):
-        raise ModelError(f"{name} is a class, not a module: make one first, such as {name}(…)")
-    if not callable(model) or not hasattr(model, "named_parameters"):
-        raise ModelError(f"a model of type {name}: give MODEL text, a path, or a torch module")
-    from rooflens.frontends.pytorch.load import load_given
-
-    return load_given(model, inputs, request, name=name, source=f"python:{name}")

@@ -12,7 +12,8 @@ from typing import Any
 from rooflens.errors import ConfigError, FormatError
 
 ANALYSIS_SCHEMA = "rooflens.analysis/1"
-_PUBLISHED = Path(__file__).parent / "report" / "schemas" / "analysis-1.json"
+MEASUREMENT_SCHEMA = "rooflens.measurement/1"  # an analysis with its `measured` part filled
+_PUBLISHED = Path(__file__).parent / "report" / "schemas"
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),), "integer": (int,),
     "number": (int, float),
@@ -21,18 +22,19 @@ _CURE = "save the result again"
 
 
 @cache
-def analysis_schema() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_PUBLISHED.read_text("utf-8"))
+def published(schema: str) -> dict[str, Any]:
+    file = schema.removeprefix("rooflens.").replace("/", "-") + ".json"
+    found: dict[str, Any] = json.loads((_PUBLISHED / file).read_text("utf-8"))
     return found
 
 
 def checked_analysis(path: str, document: Any) -> dict[str, Any]:
     kind = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or kind != ANALYSIS_SCHEMA:
+    if not isinstance(document, dict) or kind not in (ANALYSIS_SCHEMA, MEASUREMENT_SCHEMA):
         raise FormatError(
             f"{path}: schema is {kind!r}, not '{ANALYSIS_SCHEMA}': give a result of 'rooflens analyze --format json'"
         )
-    for where, what in faults(document, analysis_schema(), ""):
+    for where, what in faults(document, published(kind), ""):
         raise ConfigError(f"{path}: field '{where}' {what}: {_CURE}")
     return document
 

@@ -1,110 +1,129 @@
-"""A CUDA device in, what its driver says of it out. NVML is asked where `nvidia-ml-py` is installed, else torch, else
-the driver's own file; what none of them tells is None."""
+"""A device's name in; how to time on it, and how much memory it has left, out. A CPU's clock is the host's; a GPU has its
+own, and the host's time says nothing about it."""
 
-import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from rooflens.hardware.identity import ROOT, text
+import torch
 
-MHZ = 1e6
+from rooflens.benches.host import host_facts
+from rooflens.benches.sampling import Budget, Raw, Samples, collector_off, judged, repeats, sampled, taken
+from rooflens.errors import InputError
+from rooflens.units import show
+
+SPARE = 0.9  # of what is free: the framework needs some for itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceFacts:
-    """`clock_hz` and `memory_clock_hz` are the highest that the driver allows; clocks of the moment are in `Clocks`."""
-
+class Device:
     name: str
-    index: int
-    capability: str
-    multiprocessors: int
-    memory_bytes: int
-    l2_bytes: int | None
-    clock_hz: float | None
-    memory_clock_hz: float | None
-    power_limit_w: float | None
-    driver: str | None
-    cuda: str | None
+
+    def lacks(self, needed_bytes: int) -> str:
+        """Why so many bytes cannot be had; empty where they can. Asked first: a system that promises more memory than it
+        has ends the process that believes it."""
+        free = self.free_bytes()
+        if free is None or needed_bytes <= SPARE * free:
+            return ""
+        return f"needs {show(needed_bytes, 'B')}, {show(free, 'B')} are free"
+
+    def free_bytes(self) -> int | None:
+        if self.name == "cuda":
+            return int(torch.cuda.mem_get_info()[0])
+        return host_facts().memory_available_bytes
+
+    def sampled(self, run: Callable[[], Any], budget: Budget) -> Samples:
+        return _device_time(run, budget) if self.name == "cuda" else sampled(run, budget)
+
+    def wait(self) -> None:
+        if self.name == "cuda":
+            torch.cuda.synchronize()
+
+    def release(self) -> None:
+        if self.name == "cuda":
+            torch.cuda.empty_cache()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clocks:
-    """What the device runs at now; None without NVML."""
-
-    sm_hz: float | None = None
-    memory_hz: float | None = None
-    power_w: float | None = None
-    temperature_c: float | None = None
-
-
-def cuda_present() -> bool:
-    import torch
-
-    return bool(torch.cuda.is_available())
+def device_of(name: str | None) -> Device:
+    """`cpu`, `cuda`, or None for the best that is here."""
+    if name is None:
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise InputError(f"--device {name}: use one of cpu cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        why = "this torch is built without CUDA" if torch.version.cuda is None else "torch finds no CUDA device here"
+        raise InputError(f"--device cuda: {why}: use --device cpu, or run where there is an NVIDIA GPU and its torch")
+    return Device(name=name)
 
 
-def device_facts(index: int = 0, root: Path = ROOT) -> DeviceFacts:
-    import torch
-
-    told: Any = torch.cuda.get_device_properties(index)
-    nvml, handle = _nvml(told)
-    return DeviceFacts(
-        name=told.name,
-        index=index,
-        capability=f"{told.major}.{told.minor}",
-        multiprocessors=told.multi_processor_count,
-        memory_bytes=told.total_memory,
-        l2_bytes=getattr(told, "L2_cache_size", None) or None,
-        clock_hz=_asked(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM) * MHZ, nvml),
-        memory_clock_hz=_asked(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_MEM) * MHZ, nvml),
-        power_limit_w=_asked(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000, nvml),
-        driver=_asked(lambda: str(nvml.nvmlSystemGetDriverVersion()), nvml) or driver_version(root),
-        cuda=torch.version.cuda,
-    )
-
-
-def clocks_now(index: int = 0) -> Clocks:
-    import torch
-
-    nvml, handle = _nvml(torch.cuda.get_device_properties(index))
-    return Clocks(
-        sm_hz=_asked(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM) * MHZ, nvml),
-        memory_hz=_asked(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM) * MHZ, nvml),
-        power_w=_asked(lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000, nvml),
-        temperature_c=_asked(lambda: float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)), nvml),
-    )
+def _device_time(run: Callable[[], Any], budget: Budget) -> Samples:
+    """Time between two events on the device. Runs stand in a CUDA graph where they can, so that short kernels follow each
+    other as closely as the device can start them."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream), collector_off():
+        warm = tuple(_between(run, 1).time_s for _ in range(1 + budget.warmups))
+        times = repeats(min(warm), budget)
+        again = _captured(run, min(times, 100), stream)
+        if again is None:
+            raw = tuple(taken(lambda: _between(run, times), budget))
+        else:
+            inside = min(times, 100)
+            _between(again, 1)
+            rounds = max(1, times // inside)
+            raw = tuple(taken(lambda: _shared(_between(again, rounds), inside), budget))
+    torch.cuda.synchronize()
+    return judged(raw, warm)
 
 
-def driver_version(root: Path = ROOT) -> str | None:
-    """The kernel module's own words, for when NVML is not installed."""
-    found = re.search(r"Kernel Module\D*?\s(\d+(?:\.\d+)+)", text(root / "proc/driver/nvidia/version") or "")
-    return found.group(1) if found else None
+def _shared(raw: Raw, times: int) -> Raw:
+    return Raw(time_s=raw.time_s / times, switches=raw.switches)
 
 
-def device_names(root: Path = ROOT) -> tuple[str, ...] | None:
-    """Names of the NVIDIA devices without any library; None where the driver shows none."""
-    files = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))
-    found = [re.search(r"^Model:\s*(.+)$", text(f) or "", re.M) for f in files]
-    return tuple(m.group(1).strip() for m in found if m) or None
-
-
-def _nvml(told: Any) -> tuple[Any, Any]:
-    """By its id, because CUDA_VISIBLE_DEVICES changes torch's numbers and not NVML's."""
+def _captured(run: Callable[[], Any], times: int, stream: Any) -> Callable[[], Any] | None:
+    """None where the call waits for the host, which a graph cannot hold."""
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        return pynvml, pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{told.uuid}")
-    except Exception:  # not installed, no driver, or an older torch that tells no id: NVML is a courtesy
-        return None, None
-
-
-def _asked(question: Any, nvml: Any) -> Any:
-    """Virtual and older devices answer some questions with 'not supported'."""
-    if nvml is None:
+        with torch.cuda.graph(graph, stream=stream):
+            for _ in range(times):
+                run()
+    except (RuntimeError, torch.AcceleratorError):
+        torch.cuda.synchronize()
         return None
+    return graph.replay
+
+
+def _between(run: Callable[[], Any], times: int) -> Raw:
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    for _ in range(times):
+        run()
+    end.record()
+    end.synchronize()
+    return Raw(time_s=start.elapsed_time(end) * 1e-3 / times)
+
+
+@contextmanager
+def switches(dtype: str, threads: int) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """torch's own switches for a run in that type, told and put back. fp32 means no TF32 anywhere."""
+    backends = torch.backends
+    kept = (
+        backends.cuda.matmul.allow_tf32,
+        backends.cudnn.allow_tf32,
+        backends.cudnn.benchmark,
+        torch.get_num_threads(),
+    )
+    tf32 = dtype == "tf32"
+    backends.cuda.matmul.allow_tf32 = backends.cudnn.allow_tf32 = tf32
+    backends.cudnn.benchmark = True
+    torch.set_num_threads(threads)
     try:
-        return question()
-    except nvml.NVMLError:
-        return None
+        yield (
+            ("threads", threads), ("cuda.matmul.allow_tf32", tf32), ("cudnn.allow_tf32", tf32), ("cudnn.benchmark", True),
+            ("mkldnn.enabled", bool(backends.mkldnn.enabled)),
+        )  # fmt: skip
+    finally:
+        backends.cuda.matmul.allow_tf32, backends.cudnn.allow_tf32, backends.cudnn.benchmark = kept[:3]
+        torch.set_num_threads(kept[3])

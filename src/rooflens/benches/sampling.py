@@ -16,7 +16,7 @@ from dataclasses import dataclass
 CLEAN_SHARE = 0.9  # with fewer samples kept than this, nothing is concluded
 STOPPED = 2.0  # wall time over CPU time, of something that keeps at least one thread busy
 STOPPED_LEAST_S = 0.02
-DISTURBED = 1.25  # over the median of the undisturbed ones
+DISTURBED = 1.25  # over the median of the undisturbed ones, or the quickest where none was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,8 @@ def judged(raw: tuple[Raw, ...], warmups_s: tuple[float, ...] = ()) -> Samples:
     """Which samples count: no other process, no stop and no broken clock in them."""
     reasons = [_broken(r) for r in raw]
     sound = [r.time_s for r, why in zip(raw, reasons, strict=True) if not why and not r.switches]
-    usual = statistics.median(sound or [r.time_s for r, why in zip(raw, reasons, strict=True) if not why] or [0.0])
+    whole = [r.time_s for r, why in zip(raw, reasons, strict=True) if not why]
+    usual = statistics.median(sound) if sound else min(whole, default=0.0)
     reasons = [why or _disturbed(r, usual) for r, why in zip(raw, reasons, strict=True)]
     return Samples(
         times_s=tuple(r.time_s for r, why in zip(raw, reasons, strict=True) if not why),
@@ -104,7 +105,7 @@ def sampled(run: Callable[[], object], budget: Budget) -> Samples:
     with collector_off():
         first = [_timed(run, 1).time_s for _ in range(1 + budget.warmups)]
         times = repeats(min(first[1:] or first), budget)
-        raw = tuple(_taken(lambda: _timed(run, times), budget))
+        raw = tuple(taken(lambda: _timed(run, times), budget))
     return judged(raw, tuple(first))
 
 
@@ -113,7 +114,7 @@ def repeats(once_s: float, budget: Budget) -> int:
     return max(1, math.ceil(budget.sample_s / max(once_s, 1e-7)))
 
 
-def _taken(sample: Callable[[], Raw], budget: Budget) -> Iterator[Raw]:
+def taken(sample: Callable[[], Raw], budget: Budget) -> Iterator[Raw]:
     end = time.perf_counter() + budget.total_s
     for taken in range(budget.most):
         if taken >= budget.least and time.perf_counter() > end:

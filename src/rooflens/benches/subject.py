@@ -1,13 +1,17 @@
-"""A module and its inputs in, copies to experiment on out: on the meta device, or real zeros on the CPU. The user's own
-module is never touched: some counters leave hooks and buffers behind in what they are given."""
+"""A module and its inputs in, copies to experiment on out: on the meta device, real zeros on the CPU, or with values to
+measure on any device. The user's own module is never touched: some counters leave hooks and buffers behind in what they
+are given."""
 
 import copy
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
+
+from rooflens.frontends.pytorch.trees import mapped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +24,22 @@ class Subject:
 
     def on(self, device: str) -> "Subject":
         """A copy in evaluation mode; tensors that are real already keep their values on the CPU."""
+        made = self.made(lambda t: _stand_in(t, device))
+        made.module.eval()
+        return made
+
+    def to_run(self, device: str, *, training: bool, dtype: torch.dtype | None, channels_last: bool) -> "Subject":
+        """A copy with values that a run can be timed on; those that are real already stay what they are."""
+        made = self.made(lambda t: _valued(t, device, dtype, channels_last))
+        made.module.train(training)
+        return made
+
+    def made(self, change: Callable[[torch.Tensor], Any]) -> "Subject":
+        """A copy whose every tensor is what `change` makes of it; tied ones stay tied."""
         inside = [t for m in self.module.modules() for t in _tensors_of(m)]
-        module = copy.deepcopy(self.module, {id(t): _stand_in(t, device) for t in inside})
-        args = tuple(_moved(a, device) for a in self.args)
-        return Subject(module=module.eval(), args=args, kwargs={k: _moved(v, device) for k, v in self.kwargs.items()})
+        module = copy.deepcopy(self.module, {id(t): change(t) for t in {id(t): t for t in inside}.values()})
+        args = tuple(mapped(change, a) for a in self.args)
+        return Subject(module=module, args=args, kwargs={k: mapped(change, v) for k, v in self.kwargs.items()})
 
     def positional(self) -> tuple[Any, ...]:
         """The inputs by place, for counters that take no keywords."""
@@ -56,11 +72,17 @@ def _stand_in(t: torch.Tensor, device: str) -> torch.Tensor:
     return nn.Parameter(made, requires_grad=t.requires_grad) if isinstance(t, nn.Parameter) else made
 
 
-def _moved(value: Any, device: str) -> Any:
-    if isinstance(value, torch.Tensor):
-        return _stand_in(value, device)
-    if isinstance(value, list | tuple):
-        return type(value)(_moved(v, device) for v in value)
-    if isinstance(value, dict):
-        return {k: _moved(v, device) for k, v in value.items()}
-    return value
+def _valued(t: torch.Tensor, device: str, dtype: torch.dtype | None, channels_last: bool) -> torch.Tensor:
+    """Small random weights, positive vectors (a variance is one), indices of the first row."""
+    kind = dtype if dtype is not None and t.is_floating_point() else t.dtype
+    made = _drawn(t, device, kind) if t.is_meta else t.detach().to(device=device, dtype=kind, copy=True)
+    if channels_last and made.dim() == 4:
+        made = made.contiguous(memory_format=torch.channels_last)
+    return nn.Parameter(made, requires_grad=t.requires_grad) if isinstance(t, nn.Parameter) else made
+
+
+def _drawn(t: torch.Tensor, device: str, kind: torch.dtype) -> torch.Tensor:
+    if not kind.is_floating_point:
+        return torch.zeros(t.shape, dtype=kind, device=device)
+    low, high = (0.5, 1.5) if t.dim() < 2 else (-0.05, 0.05)
+    return torch.empty(t.shape, device=device).uniform_(low, high).to(kind)

@@ -8,8 +8,9 @@ from rooflens.errors import RooflensError
 INTERRUPTED, TERMINATED = 130, 143
 
 
-class Terminated(BaseException):
-    """SIGTERM. Not SystemExit: code of the user that catches that must not swallow it."""
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends what runs as Ctrl-C does. Not SystemExit: code of the user that catches that must not swallow
+    it."""
 
 
 def main() -> None:
@@ -23,11 +24,11 @@ def main() -> None:
     except RooflensError as error:
         streams.say(f"rooflens: {error.code}: {error}")
         status = error.status
+    except Terminated:
+        status = TERMINATED
     except KeyboardInterrupt:
         streams.say("rooflens: interrupted")
         status = INTERRUPTED
-    except Terminated:
-        status = TERMINATED
     sys.exit(status)
 
 

@@ -15,6 +15,7 @@ from rooflens.version import __version__
 VERBS = {
     "analyze": "Every layer's place on the roofline, its time, and advice.",
     "fuse": "Before and after fusion, edge by edge with reasons, and what not fusing costs.",
+    "measure": "Run the layers here, forward and backward; measured dots under the roof.",
     "hardware": "The chip catalogue: list, show, compare, lint, new.",
     "models": "Models that need no file: list, show.",
     "ops": "What is counted for each kind of op: list, show.",
@@ -26,7 +27,6 @@ VERBS = {
 LATER = {
     "map": "Waves, tiles, passes, waste by cause (not in this version).",
     "explain": "The ladder from floor to expected time of one layer (not in this version).",
-    "measure": "Run the layers here; measured dots under the roof (not in this version).",
     "trace": "A real profiler trace under our roofs (not in this version).",
     "machine": "This machine's ceilings, as a chip (not in this version).",
     "calibrate": "What op families reach here, as a profile (not in this version).",

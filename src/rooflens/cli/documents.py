@@ -41,9 +41,9 @@ def documents_of(model: str, on: list[str] | None, settings: "Settings", against
 def rendered(documents: Documents, format: str, output: str | None, verb: str = "analyze") -> str:
     from rooflens.report.document import comparison_document
     from rooflens.report.render import csv, markdown
-    from rooflens.report.views import VIEWS
+    from rooflens.report.views import VIEWS, view_of
 
-    view = VIEWS[verb]
+    view = VIEWS[view_of(documents[0], verb)]
     if format == "json":
         return o.as_json(documents[0] if len(documents) == 1 else comparison_document(documents))
     if format == "csv":
@@ -71,8 +71,10 @@ def plotted(documents: Documents, path: str | None) -> "tuple[Written, ...]":
     if path is None:
         return ()
     from rooflens.report.sections.chart import chart_of
+    from rooflens.report.sections.measured import measured_chart
 
-    drawn = [(d, chart_of(d, members=len(documents) == 1)) for d in documents]
+    alone = len(documents) == 1
+    drawn = [(d, measured_chart(d) if d["measured"] else chart_of(d, members=alone)) for d in documents]
     charts = [(_told_apart(d, documents), c) for d, c in drawn if c is not None]
     if len(charts) > 1:
         charts = [(name, replace(c, title=name)) for name, c in charts]

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from rooflens.errors import FileError
@@ -59,6 +61,27 @@ def say(line: str) -> None:
         sys.stderr.flush()
     except OSError:
         silence(sys.stderr)
+
+
+@contextmanager
+def bar() -> Iterator[Callable[[str, int, int], None]]:
+    """How far long work is, with the time left; to a person, and not into a pipe."""
+    if not sys.stderr.isatty():
+        yield lambda what, done, of: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}")
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as shown:
+
+        def told(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = shown.add_task(what, total=of)
+            shown.update(tasks[what], completed=done)
+
+        yield told
 
 
 def _encodable(text: str, stream: TextIO) -> str:

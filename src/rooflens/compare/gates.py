@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rooflens.errors import SyntaxFault, nearest
-from rooflens.resultfile import analysis_schema
+from rooflens.resultfile import ANALYSIS_SCHEMA, published
 from rooflens.units import parse
 
 _GATE = re.compile(r"^\s*([A-Za-z_][\w.\[\]]*)\s*(<=|>=|==|!=|<|>)\s*(.+?)\s*$")
@@ -84,7 +84,7 @@ def _parsed(gate: str) -> _Gate:
 
 def _published(path: str, gate: str) -> dict[str, Any]:
     """What the schema says of a field; nothing of one whose form is left open."""
-    found: Any = analysis_schema()
+    found: Any = published(ANALYSIS_SCHEMA)
     for name in path.split("."):
         found = found["anyOf"][-1] if "anyOf" in found else found
         known, beyond = found.get("properties", {}), found.get("additionalProperties")

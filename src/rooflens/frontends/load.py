@@ -157,6 +157,10 @@ _MODULES = ("zoo", "function")
 _GIVE = "give a zoo name, timm:NAME or file.py:function"
 
 
+def is_text(model: str) -> bool:
+    return FRONTENDS[0].takes(model)
+
+
 def check_module(model: str, who: str) -> None:
     """For those who run a torch module themselves, which only some kinds of MODEL have. `who` starts the complaint."""
     text = model.strip()

@@ -72,7 +72,7 @@ def _forward(builder: GraphBuilder, net: ParsedNet, dtype: str, training: bool) 
     indices = bool(net.layers) and net.layers[0].name == "embedding"
     x = builder.tensor(net.shape, "int64" if indices else dtype, "input", name=INPUT)
     known = {INPUT: x}
-    for layer, label in _labelled(net.layers):
+    for layer, label in labelled(net.layers):
         references = tuple(known[r] for r in layer.references)
         site = Site(builder=builder, layer=layer, label=label, dtype=dtype, training=training, references=references)
         x = LAYERS[layer.name].rule(site, x)
@@ -81,7 +81,7 @@ def _forward(builder: GraphBuilder, net: ParsedNet, dtype: str, training: bool) 
     return x
 
 
-def _labelled(layers: tuple[ParsedLayer, ...]) -> Iterator[tuple[ParsedLayer, str]]:
+def labelled(layers: tuple[ParsedLayer, ...]) -> Iterator[tuple[ParsedLayer, str]]:
     """Each layer as often as it is repeated, with a label of its own: conv1, conv2, or the ID that the text gives."""
     taken = {layer.id for layer in layers}
     counts: dict[str, int] = {}

@@ -8,6 +8,7 @@ from typing import Any
 from rooflens.advise.whatif import Advice
 from rooflens.compare.gates import GateResult
 from rooflens.compare.inductor import Against
+from rooflens.compare.standing import Measured
 from rooflens.costs.reuse import reuse_of
 from rooflens.costs.sheet import BYTES_CONVENTION, FLOP_CONVENTION, OpCost
 from rooflens.estimate.roofline import GroupTime
@@ -17,8 +18,9 @@ from rooflens.hardware.records import Hardware, hardware_hash
 from rooflens.pipeline.run import Prediction
 from rooflens.report.against import against_document
 from rooflens.report.fusion import fusion_document, groups_document, kernels_of, op_shares, reuse_document
+from rooflens.report.measured import measured_document
 from rooflens.report.notes import assumptions_of, notes_of
-from rooflens.resultfile import ANALYSIS_SCHEMA
+from rooflens.resultfile import ANALYSIS_SCHEMA, MEASUREMENT_SCHEMA
 from rooflens.version import __version__
 
 SCHEMA = ANALYSIS_SCHEMA
@@ -31,11 +33,12 @@ def analysis_document(
     on: str | None,
     batch: int | None,
     against: Against | None = None,
+    measured: Measured | None = None,
 ) -> dict[str, Any]:
     """Everything but the gates, which are judged on the document itself."""
     graph, edges = prediction.graph, edges_of(prediction.partition)
     return {
-        "schema": SCHEMA,
+        "schema": SCHEMA if measured is None else MEASUREMENT_SCHEMA,
         "rooflens_version": __version__,
         "assumptions": [*graph.assumptions, *assumptions_of(prediction)],
         "notes": [*graph.notes, *notes_of(prediction)],
@@ -55,7 +58,7 @@ def analysis_document(
         },
         "llm": None,
         "memory_timeline": None,
-        "measured": None,
+        "measured": None if measured is None else measured_document(measured, prediction.partition),
         "advice": [_advice(a) for a in advice],
         "gates": [],
     }

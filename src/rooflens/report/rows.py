@@ -17,6 +17,18 @@ GROUP_HEADER = (
 )  # fmt: skip
 
 
+MEASURED_HEADER = (
+    "id", "module", "call", "pass", "status", "reason", "time_s", "low_s", "high_s", "spread", "in_situ_s", "differs",
+    "kernels", "allocations", "allocated_bytes", "peak_memory_bytes", "flops", "bytes", "intensity_flop_per_byte",
+    "flop_per_s", "bytes_per_s", "unit", "dtype", "roofline_time_s", "predicted_s", "roof_share", "distance", "limited_by",
+    "move", "above_roof", "inconclusive",
+)  # fmt: skip
+
+
+def measured_rows_of(document: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [tuple(row[f] for f in MEASURED_HEADER) for row in document["measured"]["ops"]]
+
+
 def rows_of(document: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [_row(op) for op in document["ops"]]
 

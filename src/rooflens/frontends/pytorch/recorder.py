@@ -64,7 +64,9 @@ class Recorder(TorchDispatchMode):
         path = self._modules.get(module)
         if path is None:
             path = self._stack[-1][0]
-        plain = type(module).__module__.startswith("torch.nn.") and not module._modules
+        kind = type(module)
+        plain = kind.__module__.startswith("torch.nn.") and not module._modules
+        plain = plain or getattr(kind, "names_its_op", False)
         self._stack.append((path, plain, module))
 
     def leave(self, module: Any, args: Any, output: Any) -> None:

@@ -47,12 +47,12 @@ def trace_module(
     def recorded(made: Recorder) -> Graph:
         place = lent(module, training=training, dtype=dtype, layout=layout)
         with place, regions(made.casts), closing(made) as recorder:
-            _register_state(recorder, module)
-            outputs = _forward(recorder, module, *_inputs(recorder, args, kwargs, dtype, layout), training)
+            register_state(recorder, module)
+            outputs = forward(recorder, module, *inputs_of(recorder, args, kwargs, dtype, layout), training)
             if training:
                 gradients = _backward(recorder, module, outputs)
                 record_step(recorder.builder, optimizer, gradients)
-            return _build(recorder, name, source, training, outputs)
+            return build_graph(recorder, name, source, training, outputs)
 
     try:
         return recorded(Recorder(paths, autocast))
@@ -60,7 +60,7 @@ def trace_module(
         return recorded(Recorder(paths, autocast, apart=True))
 
 
-def _build(recorder: Recorder, name: str, source: str, training: bool, outputs: list[torch.Tensor]) -> Graph:
+def build_graph(recorder: Recorder, name: str, source: str, training: bool, outputs: list[torch.Tensor]) -> Graph:
     builder, tracker = recorder.builder, recorder.tracker
     assumptions = list(recorder.assumptions)
     if recorder.apart:
@@ -76,14 +76,14 @@ def _build(recorder: Recorder, name: str, source: str, training: bool, outputs: 
     )
 
 
-def _register_state(recorder: Recorder, module: nn.Module) -> None:
+def register_state(recorder: Recorder, module: nn.Module) -> None:
     for name, p in module.named_parameters():
         recorder.tracker.register(p, "param", name=name, trainable=p.requires_grad)
     for name, b in module.named_buffers():
         recorder.tracker.register(b, "buffer", name=name)
 
 
-def _inputs(
+def inputs_of(
     recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any], dtype: torch.dtype | None, layout: Any
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     given: dict[int, torch.Tensor] = {}  # one tensor given twice, as query and key, is one input
@@ -118,7 +118,7 @@ def _modules_met(recorder: Recorder, *, always_left: bool) -> Iterator[None]:
         yield
 
 
-def _forward(
+def forward(
     recorder: Recorder, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], training: bool
 ) -> list[torch.Tensor]:
     with ExitStack() as stack:
@@ -133,7 +133,7 @@ def _forward(
             stack.enter_context(torch.inference_mode())
         stack.enter_context(recorder)
         try:
-            return list(_outputs(module(*args, **kwargs)))
+            return list(outputs_in(module(*args, **kwargs)))
         except RooflensError:
             raise
         except (Exception, SystemExit) as error:
@@ -152,7 +152,7 @@ def _rejected(recorder: Recorder, error: BaseException) -> RooflensError:
     return ModelError(f"{where} raised {text}: run the model by itself with these inputs first")
 
 
-def _outputs(value: Any) -> Iterator[torch.Tensor]:
+def outputs_in(value: Any) -> Iterator[torch.Tensor]:
     """Tensors of whatever a model returns: nested containers, generators, and output objects with fields."""
     if isinstance(value, torch.Tensor):
         yield value
@@ -161,10 +161,10 @@ def _outputs(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, list | tuple | Iterator | Mapping):
         for item in value.values() if isinstance(value, Mapping) else value:
             if not _for_the_next_call(item):
-                yield from _outputs(item)
+                yield from outputs_in(item)
     elif not isinstance(value, nn.Module | type):
         for item in _fields(value):
-            yield from _outputs(item)
+            yield from outputs_in(item)
 
 
 def _for_the_next_call(item: Any) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rooflens.report.blocks import Block
-from rooflens.report.sections import against, fusion, fusion_verdict, head, tables
+from rooflens.report.sections import against, fusion, fusion_verdict, head, measured, tables
 from rooflens.report.sections.chart import chart_of
 
 Section = Callable[[dict[str, Any]], tuple[Block, ...]]
@@ -44,6 +44,25 @@ FUSION_SECTIONS: tuple[Section, ...] = (
     tables.reuse,
     tables.small_print,
 )
+
+
+MEASURED_SECTIONS: tuple[Section, ...] = (
+    measured.title,
+    measured.problems,
+    head.opaque,
+    measured.verdict,
+    measured.whole,
+    measured.chart,
+    measured.layers,
+    measured.inside,
+    measured.above,
+    measured.memory,
+    measured.conditions,
+)
+
+
+def measured_blocks_of(document: dict[str, Any]) -> tuple[Block, ...]:
+    return tuple(block for section in MEASURED_SECTIONS for block in section(document))
 
 
 def blocks_of(document: dict[str, Any]) -> tuple[Block, ...]:

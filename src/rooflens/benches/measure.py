@@ -1,0 +1,182 @@
+"""A module, the calls recorded of it and a device in, a Measurement out: each call by itself, the whole, and each call
+inside the whole.
+
+What was finished is kept, whatever ends the run.
+"""
+
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import torch
+
+from rooflens.benches.device import Device, switches
+from rooflens.benches.host import host_facts, load
+from rooflens.benches.insitu import in_situ
+from rooflens.benches.isolated import Conditions, Timed, backward_times, forward_times
+from rooflens.benches.measurement import LayerTime, Measurement, Taken, WholeTime
+from rooflens.benches.profiled import Spent
+from rooflens.benches.sampling import Budget
+from rooflens.benches.subject import Subject
+from rooflens.benches.whole import Around, Fault, backward_faults, forward_run, step_run, whole_time
+from rooflens.frontends.pytorch.calls import Recording
+from rooflens.frontends.pytorch.tracker import TORCH_DTYPES
+
+RUNS_IN_SITU = 5
+Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, of how much
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to run. `trained` is the forward pass of a training step, None where no backward is asked for; `training`: the
+    forward pass that is measured is that one."""
+
+    subject: Subject
+    forward: Recording
+    trained: Recording | None
+    training: bool
+    dtype: str
+    autocast: str | None = None
+    channels_last: bool = False
+
+    @property
+    def measured(self) -> Recording:
+        return self.trained if self.training and self.trained is not None else self.forward
+
+
+class _Partial:
+    """Grows while the run goes on: what an interruption leaves."""
+
+    def __init__(self) -> None:
+        self.layers: dict[str, list[LayerTime]] = {"forward": [], "backward": []}
+        self.wholes: list[WholeTime] = []
+        self.stopped_by = ""
+
+
+def measure(plan: Plan, device: Device, budget: Budget, threads: int, progress: Progress) -> Measurement:
+    load_before, done = load(), _Partial()
+    with switches(plan.dtype, threads) as told:
+        try:
+            _run(plan, device, budget, progress, done)
+        except KeyboardInterrupt as error:
+            done.stopped_by = type(error).__name__
+    return Measurement(
+        layers=(*done.layers["forward"], *done.layers["backward"]),
+        wholes=tuple(done.wholes),
+        taken=_taken(device, threads, told, load_before),
+        stopped_by=done.stopped_by,
+    )
+
+
+def _run(plan: Plan, device: Device, budget: Budget, progress: Progress, done: _Partial) -> None:
+    conditions = Conditions(device=device, budget=budget, around=_around(plan, device))
+    forward, trained = plan.measured.steps, plan.trained.steps if plan.trained else ()
+    total = len(forward) + len(trained)
+    kept = done.layers
+    for step, timed in zip(forward, forward_times(forward, plan.training, conditions), strict=True):
+        kept["forward"].append(LayerTime(step=step, pass_="forward", alone=timed))
+        progress("layers", len(kept["forward"]), total)
+    for step, timed in zip(trained, backward_times(trained, conditions), strict=True):
+        kept["backward"].append(LayerTime(step=step, pass_="backward", alone=timed))
+        progress("layers", len(forward) + len(kept["backward"]), total)
+    if plan.measured.failure is None:
+        _wholes(plan, conditions, progress, done)
+
+
+def _wholes(plan: Plan, conditions: Conditions, progress: Progress, done: _Partial) -> None:
+    """The whole model, forward and then as a training step, and every call inside them."""
+    passes = [*([] if plan.training else ["forward"]), *(["step"] if plan.trained else [])]
+    for place, pass_ in enumerate(passes):
+        progress("whole model", place, len(passes))
+        training = pass_ == "step"
+        subject = plan.subject.to_run(
+            conditions.device.name, training=training, dtype=_weights(plan), channels_last=plan.channels_last
+        )
+        run = (step_run if training else forward_run)(subject, conditions.around)
+        whole, fault = whole_time(pass_, run, subject, conditions.device, _longer(conditions.budget))
+        if fault is not None:
+            _mark_faults(plan, subject, conditions.around, fault, training, done)
+        elif whole.status == "ok":
+            whole = _inside(plan, subject, run, pass_, whole, conditions.device, done)
+        done.wholes.append(whole)
+        conditions.device.release()
+    progress("whole model", len(passes), len(passes))
+
+
+def _longer(budget: Budget) -> Budget:
+    return replace(budget, total_s=5 * budget.total_s, least=3)
+
+
+def _inside(
+    plan: Plan,
+    subject: Subject,
+    run: Callable[[], object],
+    pass_: str,
+    whole: WholeTime,
+    device: Device,
+    done: _Partial,
+) -> WholeTime:
+    recording = plan.trained if pass_ == "step" and plan.trained else plan.forward
+    seen = in_situ(run, subject.module, recording.steps, device.name, RUNS_IN_SITU)
+    if pass_ == "forward" or plan.training:
+        _note(done.layers["forward"], [f.forward for f in seen])
+    if pass_ == "step":
+        _note(done.layers["backward"], [f.backward for f in seen])
+    held = subject.bytes + max((f.peak_bytes for f in seen), default=0)
+    return replace(whole, peak_bytes=held)
+
+
+def _note(layers: list[LayerTime], runs: list[tuple[Spent | None, ...]]) -> None:
+    for place, layer in enumerate(layers):
+        spent = tuple(s for s in (run[place] for run in runs) if s is not None)
+        layers[place] = replace(layer, in_situ=spent)
+
+
+def _mark_faults(plan: Plan, subject: Subject, around: Around, fault: Fault, training: bool, done: _Partial) -> None:
+    """A module that raised while the model ran is a layer that failed, whatever its kernels do by themselves."""
+    faults: tuple[Fault, ...] = (fault,)
+    pass_ = "forward"
+    if training and not fault.module:
+        steps = plan.trained.steps if plan.trained else ()
+        owners = tuple(dict.fromkeys(s.module for s in steps))
+        faults, pass_ = backward_faults(subject, owners, around) or faults, "backward"
+    for found in faults:
+        layers = done.layers[pass_] if done.layers[pass_] else done.layers["forward"]
+        for place, layer in enumerate(layers):
+            if layer.step.module == found.module:
+                layers[place] = replace(layer, alone=Timed(status="failed", reason=found.reason))
+
+
+def _around(plan: Plan, device: Device) -> Callable[[], AbstractContextManager[Any]]:
+    if plan.autocast is None:
+        return nullcontext
+    return partial(torch.autocast, device.name, TORCH_DTYPES[plan.autocast], cache_enabled=False)
+
+
+def _weights(plan: Plan) -> torch.dtype | None:
+    return TORCH_DTYPES["fp32" if plan.autocast else plan.dtype]
+
+
+def _taken(device: Device, threads: int, told: tuple[tuple[str, Any], ...], load_before: float | None) -> Taken:
+    return Taken(
+        device=device.name,
+        device_name=torch.cuda.get_device_name() if device.name == "cuda" else platform.processor() or "cpu",
+        facts=host_facts(),
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        threads=threads,
+        switches=told,
+        versions=tuple(_versions()),
+        load_before=load_before,
+        load_after=load(),
+    )
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    yield "python", platform.python_version()
+    yield "torch", torch.__version__
+    if torch.version.cuda is not None:
+        yield "cuda", torch.version.cuda

@@ -1,0 +1,112 @@
+"""A recorded call and a device in; the same call on real tensors, ready to run again and again, out.
+
+Values matter little to the time of a dense kernel, but they must not break it: numbers stay near one, indices within
+their tables, masks let everything through.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rooflens.frontends.pytorch.calls import Call, Place, Slot
+from rooflens.frontends.pytorch.trees import like, tensors_in
+
+Run = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """`forward` runs the call. `backward` runs what autograd makes of it, over and over from one forward pass; None
+    where no gradient flows."""
+
+    forward: Run
+    backward: Run | None
+
+
+class NoGradient(Exception):
+    """Nothing that the call was given, or nothing that it returns, has a gradient."""
+
+
+def extent(slot: Slot) -> int:
+    """Elements of the memory that a strided tensor reaches over."""
+    if 0 in slot.shape:
+        return 0
+    return 1 + sum((n - 1) * step for n, step in zip(slot.shape, slot.stride, strict=True))
+
+
+def needed_bytes(call: Call) -> int:
+    return sum(extent(s) * s.dtype.itemsize for s in call.slots)
+
+
+def forward_of(call: Call, device: str, around: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Run:
+    """As in inference: no gradient is prepared."""
+    tensors = [_filled(s, call, device) for s in call.slots]
+    args, kwargs = _placed(call.args, tensors, device), _placed(call.kwargs, tensors, device)
+
+    def run() -> Any:
+        with torch.inference_mode(), around():
+            return call.function(*args, **kwargs)
+
+    return run
+
+
+def differentiated(call: Call, device: str, around: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Replay:
+    """The forward pass as in training, and its backward."""
+    tensors = [_filled(s, call, device).requires_grad_(s.learns) for s in call.slots]
+
+    def forward() -> Any:
+        given = [t.clone() if call.writes and t.requires_grad else t for t in tensors]
+        with torch.enable_grad(), around():
+            return call.function(*_placed(call.args, given, device), **_placed(call.kwargs, given, device))
+
+    return Replay(forward=forward, backward=_backward(forward, [t for t in tensors if t.requires_grad]))
+
+
+def _backward(forward: Run, leaves: list[torch.Tensor]) -> Run | None:
+    if not leaves:
+        return None
+    outs = [t for t in tensors_in(forward()) if t.requires_grad]
+    if not outs:
+        return None
+    seeds = [torch.ones_like(t) for t in outs]
+
+    def run() -> Any:
+        return torch.autograd.grad(outs, leaves, seeds, retain_graph=True, allow_unused=True)
+
+    return run
+
+
+def _placed(value: Any, tensors: list[torch.Tensor], device: str) -> Any:
+    if isinstance(value, Place):
+        return tensors[value.slot]
+    if isinstance(value, torch.device):
+        return torch.device(device)
+    if isinstance(value, list | tuple):
+        return like(value, [_placed(v, tensors, device) for v in value])
+    if isinstance(value, dict):
+        return {k: _placed(v, tensors, device) for k, v in value.items()}
+    return value
+
+
+def _filled(slot: Slot, call: Call, device: str) -> torch.Tensor:
+    """With the strides that it had; what is behind a broadcast or an overlapping window is there once."""
+    count = extent(slot)
+    kind = slot.dtype
+    if kind.is_floating_point or kind.is_complex:
+        wide = torch.float32 if kind.itemsize < 4 else kind
+        made = torch.empty(count, dtype=wide, device=device).uniform_(0.5, 1.5).to(kind)
+    elif kind == torch.bool:
+        made = torch.ones(count, dtype=kind, device=device)
+    else:
+        made = torch.randint(0, _rows(slot, call), (count,), dtype=torch.int64, device=device).to(kind)
+    return made.as_strided(slot.shape, slot.stride)
+
+
+def _rows(slot: Slot, call: Call) -> int:
+    """How far an index may reach: into a table over its rows, elsewhere nowhere but to the first."""
+    if not call.name.startswith("aten::embedding"):
+        return 1
+    return max(1, next(call.slots[p.slot].shape[0] for p in call.args if isinstance(p, Place)))

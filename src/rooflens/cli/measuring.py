@@ -1,0 +1,36 @@
+"""What `measure` asks before it runs, and the status that it ends with."""
+
+from typing import Any
+
+from rooflens.cli import INTERRUPTED, TERMINATED
+from rooflens.errors import HardwareError, PartialResult, SyntaxFault
+from rooflens.hardware.load import load_chip, split_chips
+from rooflens.hardware.records import Hardware
+
+_STOPPED = {"KeyboardInterrupt": INTERRUPTED, "Terminated": TERMINATED}
+
+
+def roofs_of(on: list[str] | None, device: str | None) -> tuple[Hardware | None, str | None]:
+    """The chip that --on names, else this machine as it was measured, else none."""
+    chips = [chip for text in on or () for chip in split_chips(text)]
+    if len(chips) > 1:
+        raise SyntaxFault(f"--on names {len(chips)} chips: layers run on one machine: name one, or leave --on out")
+    if chips:
+        return load_chip(chips[0]), chips[0]
+    name = f"this-{device}" if device else "this"
+    try:
+        return load_chip(name), name
+    except HardwareError:
+        return None, None
+
+
+def interrupted_status(document: dict[str, Any]) -> int:
+    return _STOPPED.get(document["measured"]["stopped_by"] or "", 0)
+
+
+def partial_status(document: dict[str, Any], strict: bool) -> int:
+    """3 where a layer failed or found no memory; under --strict also where one could not be told."""
+    rows = [*document["measured"]["ops"], *document["measured"]["whole"]]
+    broken = any(r["status"] in ("failed", "oom") for r in rows)
+    unsure = strict and any(r["inconclusive"] for r in rows)
+    return PartialResult.status if broken or unsure else 0

@@ -1,0 +1,51 @@
+"""One recorded call in, the Graph of a training step of that call alone out: what its backward has to do."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from rooflens.errors import RooflensError
+from rooflens.frontends.pytorch.calls import Call, Place
+from rooflens.frontends.pytorch.trace import trace_module
+from rooflens.frontends.pytorch.trees import like
+from rooflens.graph.records import Graph
+
+
+class _OneCall(nn.Module):
+    """What learns is a parameter, what does not a buffer."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__()
+        self.call = call
+        for place, slot in enumerate(call.slots):
+            made = torch.empty_strided(slot.shape, slot.stride, dtype=slot.dtype, device="meta")
+            if slot.learns:
+                self.register_parameter(f"t{place}", nn.Parameter(made))
+            else:
+                self.register_buffer(f"t{place}", made)
+
+    def forward(self) -> Any:
+        tensors = [getattr(self, f"t{place}") for place in range(len(self.call.slots))]
+        given = [t.clone() if self.call.writes and t.requires_grad else t for t in tensors]
+        return self.call.function(*_placed(self.call.args, given), **_placed(self.call.kwargs, given))
+
+
+def _placed(value: Any, tensors: list[torch.Tensor]) -> Any:
+    if isinstance(value, Place):
+        return tensors[value.slot]
+    if isinstance(value, list | tuple):
+        return like(value, [_placed(v, tensors) for v in value])
+    if isinstance(value, dict):
+        return {k: _placed(v, tensors) for k, v in value.items()}
+    return value
+
+
+def training_graph(call: Call, autocast: torch.dtype | None = None) -> Graph | None:
+    """None where no gradient flows, or autograd knows none."""
+    if not any(s.learns for s in call.slots):
+        return None
+    try:
+        return trace_module(_OneCall(call), (), {}, name=call.name, source="call", training=True, autocast=autocast)
+    except RooflensError:
+        return None

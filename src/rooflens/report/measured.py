@@ -1,0 +1,175 @@
+"""What was measured in, the `measured` part of a measurement document out: raw samples and all, so that drawing it again
+never measures again."""
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rooflens.compare.standing import DIFFERS, Measured, Row
+from rooflens.fusion.partition import Partition
+
+if TYPE_CHECKING:
+    from rooflens.benches.isolated import Timed
+    from rooflens.benches.measurement import Taken, WholeTime
+    from rooflens.benches.sampling import Samples
+
+
+def measured_document(m: Measured, groups: Partition) -> dict[str, Any]:
+    ops = [_row(r) for r in m.rows]
+    failed = [] if m.failure is None else [_unreached(m.failure.module, m.failure.reason)]
+    return {
+        **_taken(m.taken),
+        "stopped_by": m.stopped_by or None,
+        "notes": list(m.notes),
+        "whole": [_whole(w, ops) for w in m.wholes],
+        "ops": [*ops, *failed],
+        "groups": _groups(groups, ops),
+        "tried": [],
+    }
+
+
+def _taken(t: "Taken") -> dict[str, Any]:
+    return {
+        "device": t.device, "device_name": t.device_name, "date": t.date, "threads": t.threads,
+        "switches": dict(t.switches), "versions": dict(t.versions), "load_before": t.load_before,
+        "load_after": t.load_after, "machine": asdict(t.facts),
+    }  # fmt: skip
+
+
+def _row(r: Row) -> dict[str, Any]:
+    layer, work, stands = r.layer, r.work, r.standing
+    inside = [s.time_s for s in layer.in_situ]
+    time_s = layer.alone.samples.median_s if layer.alone.samples else None
+    in_situ_s = statistics.median(inside) if inside else None
+    last = layer.in_situ[-1] if layer.in_situ else None
+    return {
+        "id": r.id,
+        "ops": list(r.ids),
+        "module": layer.step.module,
+        "call": layer.step.call.name,
+        "pass": layer.pass_,
+        **_timed(layer.alone),
+        "in_situ_s": in_situ_s,
+        "in_situ_samples_s": inside,
+        "differs": differs(time_s, in_situ_s),
+        "kernels": last.kernels if last else None,
+        "allocations": last.allocations if last else None,
+        "allocated_bytes": last.allocated_bytes if last else None,
+        "peak_memory_bytes": last.peak_bytes if last else None,
+        "flops": work.flops if work else None,
+        "bytes": work.bytes if work else None,
+        "intensity_flop_per_byte": work.intensity if work else None,
+        "unit": work.unit if work else None,
+        "dtype": work.dtype if work else None,
+        "flop_per_s": stands.flop_per_s if stands else None,
+        "bytes_per_s": stands.bytes_per_s if stands else None,
+        "roofline_time_s": work.roof_s if work else None,
+        "predicted_s": work.predicted_s if work else None,
+        "roof_share": stands.roof_share if stands else None,
+        "distance": stands.distance if stands else None,
+        "limited_by": stands.limited_by if stands else None,
+        "move": stands.move if stands else None,
+        "above_roof": bool(stands and stands.above_roof),
+        "above_roof_reasons": list(stands.above_roof) if stands else [],
+    }
+
+
+def _timed(t: "Timed") -> dict[str, Any]:
+    return {"status": t.status, "reason": t.reason or None, "same_as": t.first, **samples_document(t.samples)}
+
+
+def samples_document(s: "Samples | None") -> dict[str, Any]:
+    low, high = quartiles(s.times_s) if s else (None, None)
+    return {
+        "time_s": s.median_s if s else None,
+        "low_s": low,
+        "high_s": high,
+        "spread": s.spread if s else None,
+        "samples_s": list(s.times_s) if s else [],
+        "warmups_s": list(s.warmups_s) if s else [],
+        "rejected": [{"reason": why, "time_s": t if t == t else None} for why, t in s.rejected] if s else [],
+        "involuntary_switches": s.switches if s else None,
+        "inconclusive": s.inconclusive if s else None,
+    }
+
+
+def quartiles(values: tuple[float, ...]) -> tuple[float | None, float | None]:
+    if not values:
+        return None, None
+    if len(values) == 1:
+        return values[0], values[0]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
+
+
+def differs(alone_s: float | None, inside_s: float | None) -> bool | None:
+    """Whether a layer takes another time in the whole than by itself."""
+    if alone_s is None or inside_s is None:
+        return None
+    return abs(inside_s - alone_s) > DIFFERS * alone_s
+
+
+def _unreached(module: str, reason: str) -> dict[str, Any]:
+    """The layer that ended the forward pass."""
+    empty = dict.fromkeys(_FIELDS)
+    return {
+        **empty, "id": module or "model", "ops": [], "module": module, "call": None, "pass": "forward",
+        "status": "failed", "reason": reason, "samples_s": [], "warmups_s": [], "rejected": [], "in_situ_samples_s": [],
+        "above_roof": False, "above_roof_reasons": [],
+    }  # fmt: skip
+
+
+_FIELDS = (
+    "id", "ops", "module", "call", "pass", "status", "reason", "same_as", "time_s", "low_s", "high_s", "spread",
+    "samples_s", "warmups_s", "rejected", "involuntary_switches", "inconclusive", "in_situ_s", "in_situ_samples_s",
+    "differs", "kernels", "allocations", "allocated_bytes", "peak_memory_bytes", "flops", "bytes",
+    "intensity_flop_per_byte", "unit", "dtype", "flop_per_s", "bytes_per_s", "roofline_time_s", "predicted_s",
+    "roof_share", "distance", "limited_by", "move", "above_roof", "above_roof_reasons",
+)  # fmt: skip
+
+
+def _whole(w: "WholeTime", ops: list[dict[str, Any]]) -> dict[str, Any]:
+    """Beside the sum of its layers; the gap between the two is a row of its own."""
+    mine = [o for o in ops if o["pass"] == "forward" or w.pass_ == "step"]
+    time_s = w.samples.median_s if w.samples else None
+    alone, inside = _sum(o["time_s"] for o in mine), _sum(o["in_situ_s"] for o in mine)
+    gap = None if time_s is None or inside is None else time_s - inside
+    return {
+        "pass": w.pass_,
+        "status": w.status,
+        "reason": w.reason or None,
+        **samples_document(w.samples),
+        "peak_memory_bytes": w.peak_bytes,
+        "layers_alone_s": alone,
+        "layers_in_situ_s": inside,
+        "gap_s": gap,
+        "gap_share": gap / time_s if gap is not None and time_s else None,
+    }
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Of what is known; None where nothing is."""
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None
+
+
+def _groups(groups: Partition, ops: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """In eager mode a fused group is not run as one: its time is the sum of its members, and says so."""
+    graph, times = groups.sheet.graph, {o["id"]: o for o in ops}
+    found = []
+    for group in groups.groups:
+        ids = [graph.ops[i].id for i in group.ops if not graph.ops[i].view]
+        rows = [times[i] for i in ids if i in times]
+        if ids:
+            whole = len(rows) == len(ids) and all(r["time_s"] is not None for r in rows)
+            found.append(
+                {
+                    "id": graph.ops[group.ops[0]].id,
+                    "ops": ids,
+                    "time_s": sum(r["time_s"] for r in rows) if whole else None,
+                    "how": "sum of its members",
+                    "kernel": None,
+                }
+            )
+    return found
