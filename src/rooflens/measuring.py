@@ -134,6 +134,7 @@ def _plan(found: _Runnable, settings: Settings, backward: bool) -> "Plan":
         dtype=dtype,
         autocast=dtype if settings.autocast else None,
         channels_last=settings.layout == "channels-last",
+        captured=settings.execution == "graph",
     )
 
 

@@ -33,11 +33,19 @@ class Device:
             return int(torch.cuda.mem_get_info()[0])
         return host_facts().memory_available_bytes
 
-    def sampled(self, run: Callable[[], Any], budget: Budget) -> Samples:
-        return _device_time(run, budget) if self.name == "cuda" else sampled(run, budget)
+    def sampled(self, run: Callable[[], Any], budget: Budget, captured: bool = True) -> Samples:
+        """`captured`: on a GPU within a CUDA graph, where the host's launches take no time."""
+        return _device_time(run, budget, captured) if self.name == "cuda" else sampled(run, budget)
 
-    def wait(self) -> None:
-        if self.name == "cuda":
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """On a GPU a stream of its own: graphs are captured from no other, and what autograd runs stays on the stream that
+        its forward pass ran on."""
+        if self.name == "cpu":
+            yield
+            return
+        with torch.cuda.stream(torch.cuda.Stream()):
+            yield
             torch.cuda.synchronize()
 
     def release(self) -> None:
@@ -57,15 +65,13 @@ def device_of(name: str | None) -> Device:
     return Device(name=name)
 
 
-def _device_time(run: Callable[[], Any], budget: Budget) -> Samples:
+def _device_time(run: Callable[[], Any], budget: Budget, captured: bool) -> Samples:
     """Time between two events on the device. Runs stand in a CUDA graph where they can, so that short kernels follow each
     other as closely as the device can start them."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream), collector_off():
+    with collector_off():
         warm = tuple(_between(run, 1).time_s for _ in range(1 + budget.warmups))
         times = repeats(min(warm), budget)
-        again = _captured(run, min(times, 100), stream)
+        again = _captured(run, min(times, 100)) if captured else None
         if again is None:
             raw = tuple(taken(lambda: _between(run, times), budget))
         else:
@@ -81,12 +87,12 @@ def _shared(raw: Raw, times: int) -> Raw:
     return Raw(time_s=raw.time_s / times, switches=raw.switches)
 
 
-def _captured(run: Callable[[], Any], times: int, stream: Any) -> Callable[[], Any] | None:
+def _captured(run: Callable[[], Any], times: int) -> Callable[[], Any] | None:
     """None where the call waits for the host, which a graph cannot hold."""
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
     try:
-        with torch.cuda.graph(graph, stream=stream):
+        with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
             for _ in range(times):
                 run()
     except (RuntimeError, torch.AcceleratorError):

@@ -82,10 +82,11 @@ def _once(step: Step, conditions: Conditions, make: Callable[[Step], Callable[[]
     if lacking:
         return Timed(status="oom", reason=lacking)
     try:
-        run = make(step)
-        if run is None:
-            return Timed(status=NO_GRADIENT, reason="nothing that this call was given or returns has a gradient")
-        samples = conditions.device.sampled(run, conditions.budget)
+        with conditions.device.working():
+            run = make(step)
+            if run is None:
+                return Timed(status=NO_GRADIENT, reason="nothing that this call was given or returns has a gradient")
+            samples = conditions.device.sampled(run, conditions.budget)
     except Exception as error:  # whatever user code and kernels may raise is this call's alone
         return Timed(status="oom" if is_out_of_memory(error) else "failed", reason=described(error))
     finally:

@@ -17,7 +17,7 @@ import torch
 from rooflens.benches.device import Device, switches
 from rooflens.benches.host import host_facts, load
 from rooflens.benches.insitu import in_situ
-from rooflens.benches.isolated import Conditions, Timed, backward_times, forward_times
+from rooflens.benches.isolated import NO_GRADIENT, Conditions, Timed, backward_times, forward_times
 from rooflens.benches.measurement import LayerTime, Measurement, Taken, WholeTime
 from rooflens.benches.profiled import Spent
 from rooflens.benches.sampling import Budget
@@ -42,6 +42,7 @@ class Plan:
     dtype: str
     autocast: str | None = None
     channels_last: bool = False
+    captured: bool = False  # the whole in a CUDA graph
 
     @property
     def measured(self) -> Recording:
@@ -92,12 +93,16 @@ def _wholes(plan: Plan, conditions: Conditions, progress: Progress, done: _Parti
     passes = [*([] if plan.training else ["forward"]), *(["step"] if plan.trained else [])]
     for place, pass_ in enumerate(passes):
         progress("whole model", place, len(passes))
+        missing = _cannot(plan, pass_, conditions.device)
+        if missing is not None:
+            done.wholes.append(missing)
+            continue
         training = pass_ == "step"
         subject = plan.subject.to_run(
             conditions.device.name, training=training, dtype=_weights(plan), channels_last=plan.channels_last
         )
         run = (step_run if training else forward_run)(subject, conditions.around)
-        whole, fault = whole_time(pass_, run, subject, conditions.device, _longer(conditions.budget))
+        whole, fault = whole_time(pass_, run, subject, conditions.device, _longer(conditions.budget), plan.captured)
         if fault is not None:
             _mark_faults(plan, subject, conditions.around, fault, training, done)
         elif whole.status == "ok":
@@ -105,6 +110,16 @@ def _wholes(plan: Plan, conditions: Conditions, progress: Progress, done: _Parti
         done.wholes.append(whole)
         conditions.device.release()
     progress("whole model", len(passes), len(passes))
+
+
+def _cannot(plan: Plan, pass_: str, device: Device) -> WholeTime | None:
+    """Asked before anything is allocated."""
+    lacking = device.lacks(plan.subject.bytes * (2 if pass_ == "step" else 1))
+    if lacking:
+        return WholeTime(pass_=pass_, status="oom", reason=lacking)
+    if pass_ == "step" and not any(p.requires_grad for p in plan.subject.module.parameters()):
+        return WholeTime(pass_=pass_, status=NO_GRADIENT, reason="the model has no parameter that learns")
+    return None
 
 
 def _longer(budget: Budget) -> Budget:
@@ -154,7 +169,7 @@ def _mark_faults(plan: Plan, subject: Subject, around: Around, fault: Fault, tra
 def _around(plan: Plan, device: Device) -> Callable[[], AbstractContextManager[Any]]:
     if plan.autocast is None:
         return nullcontext
-    return partial(torch.autocast, device.name, TORCH_DTYPES[plan.autocast], cache_enabled=False)
+    return partial(torch.autocast, device.name, TORCH_DTYPES[plan.autocast])
 
 
 def _weights(plan: Plan) -> torch.dtype | None:

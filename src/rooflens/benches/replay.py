@@ -15,6 +15,8 @@ from rooflens.frontends.pytorch.calls import Call, Place, Slot
 from rooflens.frontends.pytorch.trees import like, tensors_in
 
 Run = Callable[[], Any]
+_PATTERN, _GOLDEN = 1 << 22, 0.6180339887498949
+_RECURRENT = frozenset({"aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ def needed_bytes(call: Call) -> int:
 
 def forward_of(call: Call, device: str, around: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Run:
     """As in inference: no gradient is prepared."""
-    tensors = [_filled(s, call, device) for s in call.slots]
+    tensors = _tensors(call, device)
     args, kwargs = _placed(call.args, tensors, device), _placed(call.kwargs, tensors, device)
 
     def run() -> Any:
@@ -55,7 +57,7 @@ def forward_of(call: Call, device: str, around: Callable[[], AbstractContextMana
 
 def differentiated(call: Call, device: str, around: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Replay:
     """The forward pass as in training, and its backward."""
-    tensors = [_filled(s, call, device).requires_grad_(s.learns) for s in call.slots]
+    tensors = [t.requires_grad_(s.learns) for t, s in zip(_tensors(call, device), call.slots, strict=True)]
 
     def forward() -> Any:
         given = [t.clone() if call.writes and t.requires_grad else t for t in tensors]
@@ -91,18 +93,43 @@ def _placed(value: Any, tensors: list[torch.Tensor], device: str) -> Any:
     return value
 
 
+def _tensors(call: Call, device: str) -> list[torch.Tensor]:
+    """The weights of a recurrent layer lie one behind the other, as its module keeps them: elsewhere a GPU would have to
+    bring them together in every call."""
+    made = [_filled(s, call, device) for s in call.slots]
+    if call.name in _RECURRENT:
+        weights = [p.slot for a in call.args if isinstance(a, list | tuple) for p in a if isinstance(p, Place)]
+        flat = torch.cat([made[i].reshape(-1) for i in weights])
+        for i, part in zip(weights, flat.split([made[i].numel() for i in weights]), strict=True):
+            made[i] = part.view(made[i].shape).detach()
+    return made
+
+
 def _filled(slot: Slot, call: Call, device: str) -> torch.Tensor:
     """With the strides that it had; what is behind a broadcast or an overlapping window is there once."""
     count = extent(slot)
     kind = slot.dtype
     if kind.is_floating_point or kind.is_complex:
-        wide = torch.float32 if kind.itemsize < 4 else kind
-        made = torch.empty(count, dtype=wide, device=device).uniform_(0.5, 1.5).to(kind)
+        made = spread(count, 0.5, 1.5, kind, device)
     elif kind == torch.bool:
         made = torch.ones(count, dtype=kind, device=device)
     else:
-        made = torch.randint(0, _rows(slot, call), (count,), dtype=torch.int64, device=device).to(kind)
+        made = spread(count, 0, _rows(slot, call), kind, device)
     return made.as_strided(slot.shape, slot.stride)
+
+
+def spread(count: int, low: float, high: float, kind: torch.dtype, device: str) -> torch.Tensor:
+    """Numbers spread evenly between two, in an order of no pattern, the same ones every time. Not drawn: a graph that
+    fails to capture leaves a GPU's dice unusable."""
+    some = torch.arange(min(count, _PATTERN), dtype=torch.float64, device=device)
+    some = some.mul_(_GOLDEN).frac_().mul_(high - low).add_(low).to(kind)
+    if count <= _PATTERN:
+        return some
+    made = torch.empty(count, dtype=kind, device=device)
+    for start in range(0, count, _PATTERN):
+        part = made[start : start + _PATTERN]
+        part.copy_(some[: part.numel()])
+    return made
 
 
 def _rows(slot: Slot, call: Call) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from rooflens.benches.replay import spread
 from rooflens.frontends.pytorch.trees import mapped
 
 
@@ -32,6 +33,9 @@ class Subject:
         """A copy with values that a run can be timed on; those that are real already stay what they are."""
         made = self.made(lambda t: _valued(t, device, dtype, channels_last))
         made.module.train(training)
+        for m in made.module.modules():
+            if isinstance(m, nn.RNNBase):
+                m.flatten_parameters()
         return made
 
     def made(self, change: Callable[[torch.Tensor], Any]) -> "Subject":
@@ -85,4 +89,4 @@ def _drawn(t: torch.Tensor, device: str, kind: torch.dtype) -> torch.Tensor:
     if not kind.is_floating_point:
         return torch.zeros(t.shape, dtype=kind, device=device)
     low, high = (0.5, 1.5) if t.dim() < 2 else (-0.05, 0.05)
-    return torch.empty(t.shape, device=device).uniform_(low, high).to(kind)
+    return spread(t.numel(), low, high, kind, device).reshape(t.shape)

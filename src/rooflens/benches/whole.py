@@ -50,16 +50,15 @@ def step_run(subject: Subject, around: Around) -> Callable[[], object]:
 
 
 def whole_time(
-    pass_: str, run: Callable[[], object], subject: Subject, device: Device, budget: Budget
+    pass_: str, run: Callable[[], object], subject: Subject, device: Device, budget: Budget, captured: bool
 ) -> tuple[WholeTime, Fault | None]:
-    lacking = device.lacks(subject.bytes)
-    if lacking:
-        return WholeTime(pass_=pass_, status="oom", reason=lacking), None
     standing = _Standing(subject.module)
     try:
         with standing.watched():
             run()
-        return WholeTime(pass_=pass_, status="ok", samples=device.sampled(run, budget)), None
+        with device.working():
+            samples = device.sampled(run, budget, captured)
+        return WholeTime(pass_=pass_, status="ok", samples=samples), None
     except Exception as error:  # whatever a model may raise
         status = "oom" if is_out_of_memory(error) else "failed"
         fault = Fault(module=standing.module, reason=described(error))

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def measured_document(m: Measured, groups: Partition) -> dict[str, Any]:
-    ops = [_row(r) for r in m.rows]
+    ids = {p: [r.id for r in m.rows if r.layer.pass_ == p] for p in ("forward", "backward")}
+    ops = [_row(r, ids[r.layer.pass_]) for r in m.rows]
     failed = [] if m.failure is None else [_unreached(m.failure.module, m.failure.reason)]
     return {
         **_taken(m.taken),
@@ -37,7 +38,7 @@ def _taken(t: "Taken") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(r: Row) -> dict[str, Any]:
+def _row(r: Row, ids: list[str]) -> dict[str, Any]:
     layer, work, stands = r.layer, r.work, r.standing
     inside = [s.time_s for s in layer.in_situ]
     time_s = layer.alone.samples.median_s if layer.alone.samples else None
@@ -49,7 +50,7 @@ def _row(r: Row) -> dict[str, Any]:
         "module": layer.step.module,
         "call": layer.step.call.name,
         "pass": layer.pass_,
-        **_timed(layer.alone),
+        **_timed(layer.alone, ids),
         "in_situ_s": in_situ_s,
         "in_situ_samples_s": inside,
         "differs": differs(time_s, in_situ_s),
@@ -75,8 +76,10 @@ def _row(r: Row) -> dict[str, Any]:
     }
 
 
-def _timed(t: "Timed") -> dict[str, Any]:
-    return {"status": t.status, "reason": t.reason or None, "same_as": t.first, **samples_document(t.samples)}
+def _timed(t: "Timed", ids: list[str]) -> dict[str, Any]:
+    """`same_as`: the equal call whose samples these are."""
+    first = None if t.first is None else ids[t.first]
+    return {"status": t.status, "reason": t.reason or None, "same_as": first, **samples_document(t.samples)}
 
 
 def samples_document(s: "Samples | None") -> dict[str, Any]:

@@ -85,8 +85,18 @@ def _which_way(rows: list[Row]) -> str:
     return f"{share:.0%} of the layers' time should move {_MOVES[move]}."
 
 
+def shown_rows(d: Document) -> list[tuple[str, Row]]:
+    """What each row is called, and the row: equal calls are one row, with how many more there are. By the time of all of
+    them together, heaviest first."""
+    rows, equal = measured_rows(d), dict[tuple[str, str], list[Row]]()
+    for row in rows:
+        equal.setdefault((row["pass"], row["same_as"] or row["id"]), []).append(row)
+    heaviest = sorted(equal.values(), key=lambda same: -sum(r["time_s"] for r in same))
+    return [(f"{same[0]['id']} x{len(same)}" if len(same) > 1 else same[0]["id"], same[0]) for same in heaviest]
+
+
 def layers(d: Document) -> tuple[Block, ...]:
-    rows = measured_rows(d)
+    rows = shown_rows(d)
     columns = (
         Column(name="#", numeric=True), Column(name="layer"), Column(name="pass"), Column(name="time", numeric=True),
         Column(name="±", numeric=True), Column(name="FLOP/s", numeric=True), Column(name="B/s", numeric=True),
@@ -94,16 +104,16 @@ def layers(d: Document) -> tuple[Block, ...]:
     )  # fmt: skip
     cells = tuple(
         (
-            str(n), row["id"], _PASS[row["pass"]], show(row["time_s"], "s", 3), _percent(row["spread"]),
+            str(n), name, _PASS[row["pass"]], show(row["time_s"], "s", 3), _percent(row["spread"]),
             show(row["flop_per_s"], "", 3), show(row["bytes_per_s"], "", 3), _of_roof(row), row["limited_by"] or "–",
             show(row["predicted_s"], "s", 3),
         )
-        for n, row in enumerate(rows[:SHOWN], 1)
+        for n, (name, row) in enumerate(rows[:SHOWN], 1)
     )  # fmt: skip
     table = Table(
         columns=columns, rows=cells, elided=max(0, len(rows) - SHOWN), hint="see them with --format csv or json"
     )
-    return Heading(text="Layers by themselves, slowest first"), table
+    return Heading(text="Layers by themselves, heaviest first (xN: so many that do the same work)"), table
 
 
 def _percent(value: float | None) -> str:
@@ -118,7 +128,7 @@ def _of_roof(row: Row) -> str:
 
 def inside(d: Document) -> tuple[Block, ...]:
     """Layers that take another time inside the whole than by themselves."""
-    rows = [r for r in measured_rows(d) if r["differs"]]
+    rows = [r for _, r in shown_rows(d) if r["differs"]]
     if not rows:
         return ()
     columns = (
@@ -166,12 +176,12 @@ def _signed(value: float | None) -> str:
 
 
 def above(d: Document) -> tuple[Block, ...]:
-    rows = [r for r in measured_rows(d) if r["above_roof"]]
+    rows = [(name, r) for name, r in shown_rows(d) if r["above_roof"]]
     if not rows:
         return ()
     columns = (Column(name="layer"), Column(name="pass"), Column(name="of roof", numeric=True), Column(name="could be"))
     cells = tuple(
-        (r["id"], _PASS[r["pass"]], f"{r['roof_share']:.0%}", "; ".join(r["above_roof_reasons"])) for r in rows[:10]
+        (name, _PASS[r["pass"]], f"{r['roof_share']:.0%}", "; ".join(r["above_roof_reasons"])) for name, r in rows[:10]
     )
     table = Table(columns=columns, rows=cells, elided=max(0, len(rows) - 10), hint="see them with --format json")
     return Heading(text="Above their roof: kept, and what could explain it"), table
@@ -215,22 +225,22 @@ def measured_chart(d: Document) -> Roofline | None:
     """Measured dots, numbered as the table; the heaviest have an arrow from where they were predicted."""
     if d["hardware"] is None:
         return None
-    rows = [(n, r) for n, r in enumerate(measured_rows(d), 1) if r["flops"] and r["bytes"]]
-    total = sum(r["time_s"] for _, r in rows)
-    under = frozenset((r["dtype"], r["unit"]) for _, r in rows)
+    rows = [(n, name, r) for n, (name, r) in enumerate(shown_rows(d), 1) if r["flops"] and r["bytes"]]
+    total = sum(r["time_s"] for _, _, r in rows)
+    under = frozenset((r["dtype"], r["unit"]) for _, _, r in rows)
     dots = tuple(
         Dot(
-            number=n, label=f"{r['id']} {_PASS[r['pass']]}", intensity=r["intensity_flop_per_byte"],
+            number=n, label=f"{name} {_PASS[r['pass']]}", intensity=r["intensity_flop_per_byte"],
             flop_per_s=r["flop_per_s"], share=r["time_s"] / total, bound=r["limited_by"] or "unknown",
         )
-        for n, r in rows
+        for n, name, r in rows
     )  # fmt: skip
     found = roofline_of(d["hardware"], f"{d['model']['name']} measured, roofs of {d['hardware']['name']}", dots, under)
     if found is None:
         return None
     arrows = tuple(
-        Arrow(number=n, label=r["id"], intensity=r["intensity_flop_per_byte"], flop_per_s=r["flops"] / r["predicted_s"])
-        for n, r in rows[:8]
+        Arrow(number=n, label=name, intensity=r["intensity_flop_per_byte"], flop_per_s=r["flops"] / r["predicted_s"])
+        for n, name, r in rows[:8]
         if r["predicted_s"]
     )
     note = "Filled: measured. Hollow: predicted, for the slowest; arrows lead to what was measured"
