@@ -320,6 +320,33 @@ def test_real_networks(model: str, mode: str) -> None:
     assert moved == sorted(moved, reverse=True)
 
 
+def channel_attention(m: Any, x: Any) -> Any:
+    y = torch.sigmoid(m.along(m.body(x).mean((2, 3)).unsqueeze(1)))
+    return m.body(x * y.view(1, -1, 1, 1).expand_as(x))
+
+
+# Tiles of a map of 8 by 8 end where its axes do. What goes through in tiles: the scaling and the convolution behind it.
+OTHER_AXES = {
+    "a window along the channels": (channel_attention, (1, 4, 8, 8), [["mul", "conv"]]),
+    "patches in a row": (lambda m, x: m.body(x).flatten(2).transpose(1, 2) + m.places, (1, 4, 8, 8), []),
+    "an image without a batch": (lambda m, x: torch.relu(m.body(torch.relu(m.body(x)))), (4, 8, 8), []),
+    "channels in groups": (lambda m, x: torch.relu(m.body(x)).view(1, 2, 2, 8, 8) * 2, (1, 4, 8, 8), []),
+}
+
+
+@pytest.mark.parametrize(("forward", "shape", "tiled"), OTHER_AXES.values(), ids=OTHER_AXES)
+def test_tiles_end_where_the_axes_do(forward: Any, shape: tuple[int, ...], tiled: list[list[str]]) -> None:
+    def make() -> nn.Module:
+        parts = {"body": nn.Conv2d(4, 4, 3, padding=1), "along": nn.Conv1d(1, 1, 3, padding=1)}
+        return Calls(forward, **parts, places=nn.Parameter(torch.empty(1, 64, 4)))
+
+    graph = traced(on_meta(make), torch.empty(shape, device="meta"))
+    found = partition(cost_sheet(graph), "tile", load_chip(FITS))
+    check(graph, found)
+    runs = [[graph.ops[p] for p in g.ops] for g in found.groups if g.tile]
+    assert [[op.kind for op in run if not op.view] for run in runs] == tiled
+
+
 def test_the_same_partition_every_time() -> None:
     graph = traced(
         on_meta(lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3))),

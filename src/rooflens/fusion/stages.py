@@ -28,6 +28,8 @@ def stage_of(sheet: CostSheet, chains: Chains, cluster: Cluster) -> Stage | None
         return None
     kind = "rows" if sign == "L" else "image" if sign != "." else _kind(graph.tensors[last.outputs[0]])
     out = graph.tensors[last.outputs[0]]
+    if sign != "." and not _spans(first, graph.tensors, _size(out, kind), kind):
+        return None
     operands = _operands(chains, ops, kind, sign != ".")
     if operands is None or any(len(graph.ops[p].outputs) > 1 for p in ops):
         return None
@@ -59,6 +61,19 @@ def _sign(op: Op, tensors: Sequence[Tensor]) -> str:
     if op.attr("groups") == weight.shape[0] and weight.shape[1] == 1:
         return "D"
     return "P" if prod(weight.shape[2:]) == 1 else "C"
+
+
+def _spans(op: Op, tensors: Sequence[Tensor], size: tuple[int, ...], kind: str) -> bool:
+    """Whether the group's tiles lie along the axes that its first op's window moves along. They do not where a view
+    behind that op gives its output other axes, or where an image comes without a batch."""
+    return _size(tensors[op.outputs[0]], kind) == size and (kind == "rows" or len(size) == _moves_along(op, tensors))
+
+
+def _moves_along(op: Op, tensors: Sequence[Tensor]) -> int:
+    kernel = op.attr("kernel")
+    return (
+        len(tensors[op.inputs[1]].shape) - 2 if op.kind == "conv" else len(kernel) if isinstance(kernel, tuple) else 0
+    )
 
 
 def _kind(tensor: Tensor) -> str:

@@ -185,7 +185,8 @@ class _Table:
 
 
 def _alike(a: Stage | None, b: Stage | None) -> bool:
-    return a is not None and b is not None and (a.kind, a.items) == (b.kind, b.items)
+    """Images of as many axes, or rows: tiles of one can then be followed back through the other."""
+    return a is not None and b is not None and (a.kind, a.items, len(a.size)) == (b.kind, b.items, len(b.size))
 
 
 def _reads(sheet: CostSheet, chains: Chains, cluster: Cluster) -> dict[int, int]:

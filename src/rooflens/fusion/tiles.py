@@ -92,7 +92,8 @@ def bytes_of(elements: int, dtype: str) -> int:
 
 
 def fit(run: Sequence[Stage], room: Room) -> Tiling | TooLarge | None:
-    """The largest tile that fits; None where the run is no run: a stage that nothing after it reads."""
+    """The largest tile that fits; None where the run is no run: a stage that nothing after it reads, or whose output is
+    read along other axes than it was made along."""
     least = None
     for tile in _tiles(run[-1].size):
         found = _tiling(run, tile)
@@ -176,6 +177,8 @@ def _along(run: Sequence[Stage], axis: int, step: int) -> _Along | None:
             asked = [operand.windows[axis].reads(piece, operand.size[axis]) for piece in pieces]
             read[operand.owner] = max(read.get(operand.owner, 0), _longest(asked))
             if operand.owner in made:
+                if operand.size != run[made[operand.owner]].size:
+                    return None  # seen through a view with other axes, so its tiles are not those that were made
                 wanted[made[operand.owner]] = _united(wanted[made[operand.owner]], asked)
     made_pieces = [w or [] for w in wanted]
     return _Along(
