@@ -11,6 +11,7 @@ from rooflens.costs.sheet import CostSheet, cost_sheet
 from rooflens.errors import ModelError
 from rooflens.frontends.text import parse_layers, text_graph
 from rooflens.frontends.text_layers import LAYERS
+from rooflens.fusion.partition import Partition, partition
 from rooflens.graph.records import Graph
 
 torch = pytest.importorskip("torch")
@@ -74,6 +75,14 @@ NETS: dict[str, tuple[str, Net]] = {
     "convtranspose3d": (
         "2x4x5x5x5 | conv3d 4 k1 bias | convtranspose3d 8 k3 s2 p1 bias",
         lambda: chain(nn.Conv3d(4, 4, 1), nn.ConvTranspose3d(4, 8, 3, 2, 1)),
+    ),
+    "pools over all of space": (
+        f"2x4x6x6 | {_C} | relu | avgpool 1 | {_C} | flatten | linear 8 bias",
+        lambda: chain(conv(), nn.ReLU(), nn.AdaptiveAvgPool2d(1), conv(), nn.Flatten(), nn.Linear(4, 8)),
+    ),
+    "pools over all steps": (
+        "2x4x6 | conv1d 4 k1 | relu | avgpool 1",
+        lambda: chain(nn.Conv1d(4, 4, 1, bias=False), nn.ReLU(), nn.AdaptiveAvgPool1d(1)),
     ),
     "linear": ("3x4 | linear 8 bias | linear 2", lambda: chain(nn.Linear(4, 8), nn.Linear(8, 2, bias=False))),
     "linear on sequences": ("2x3x4 | linear 8 bias x2", lambda: chain(nn.Linear(4, 8), nn.Linear(8, 8))),
@@ -196,9 +205,7 @@ def totals(graph: Graph) -> dict[str, int]:
 
 
 def kinds(graph: Graph) -> Counter[str]:
-    """In training torch averages to one element by `mean`; its gradient is one division an element either way."""
-    same = {"mean": "adaptive_avgpool", "adaptive_avgpool_backward": "div"}
-    return Counter(same.get(op.kind, op.kind) for op in graph.ops if not op.view)
+    return Counter(op.kind for op in graph.ops if not op.view)
 
 
 def rows(sheet: CostSheet) -> Counter[tuple[int, ...]]:
@@ -207,6 +214,13 @@ def rows(sheet: CostSheet) -> Counter[tuple[int, ...]]:
         for op, r in zip(sheet.graph.ops, sheet.rows, strict=True)
         if not op.view
     )
+
+
+def groups(found: Partition) -> Counter[tuple[Any, ...]]:
+    """Kernels, with the kinds of op in each."""
+    ops = found.sheet.graph.ops
+    kinds = [tuple(sorted(ops[place].kind for place in g.ops if not ops[place].view)) for g in found.groups]
+    return Counter((k, g.cost.flops, g.cost.bytes) for k, g in zip(kinds, found.groups, strict=True) if k)
 
 
 def in_torch(graph: Graph, build: Net, dtype: Any = None, **mode: Any) -> Graph:
@@ -239,6 +253,17 @@ def test_training(name: str, optimizer: str, dtype: str) -> None:
     assert totals(ours) == totals(theirs)
     assert kinds(ours) == kinds(theirs)
     assert rows(cost_sheet(ours)) == rows(cost_sheet(theirs))
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("name", NETS)
+def test_fused_they_are_equal_too(name: str, training: bool) -> None:
+    """Which kernels remain, and what they move: a pool's backward, for one, must join the same loops."""
+    text, build = NETS[name]
+    ours = text_graph(text, training=training)
+    theirs = in_torch(ours, build, training=training)
+    for level in ("chain", "residual"):
+        assert groups(partition(cost_sheet(ours), level)) == groups(partition(cost_sheet(theirs), level))
 
 
 @pytest.mark.parametrize("name", NETS)

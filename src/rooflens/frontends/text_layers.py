@@ -240,8 +240,20 @@ def _adaptive(site: Site, x: int) -> int:
     axes = len(shape) - 2
     if 0 in shape[2:]:
         site.refuse(f"input {spelled(shape)} has no elements to average: give it some space")
-    out = site.out((*shape[:2], *(site.layer.number("OUT"),) * axes))
-    return site.op("adaptive_avgpool", (x,), (out,), (("axes", axes),))
+    pooled = (*shape[:2], *(site.layer.number("OUT"),) * axes)
+    if site.training and site.layer.number("OUT") == 1:
+        return _mean(site, x, pooled)
+    return site.op("adaptive_avgpool", (x,), (site.out(pooled),), (("axes", axes),))
+
+
+def _mean(site: Site, x: int, pooled: Shape) -> int:
+    """What autograd makes of a pool over all of space, in two dimensions at least: its backward is a division, which a
+    compiler fuses with what comes before."""
+    if len(pooled) > 3:
+        return site.op("mean", (x,), (site.out(pooled),))
+    batch, channels, steps = site.shape(x)
+    flat = site.view("view", x, (batch, channels, 1, steps))
+    return site.view("view", site.op("mean", (flat,), (site.out((*pooled, 1)),)), pooled)
 
 
 # sequences

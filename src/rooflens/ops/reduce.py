@@ -204,7 +204,7 @@ ROWS = (
          Example(inputs=((1, 2, 2, 2),), outputs=((1, 2, 4, 4),), attrs=_K2, flops=32, bytes=4 * 40), "pool"),
     _row("adaptive_avgpool_backward", "1 alu per output element", per_output(1),
          Example(inputs=((1, 2, 2, 2),), outputs=((1, 2, 4, 4),), flops=32, bytes=4 * 40), "pool"),
-    _row("mean", "1 alu per input element", per_input(1), _all_to_one(1)),
+    _row("mean", "1 alu per input element", per_input(1), _all_to_one(1), backward=(grad("div", "g", "d0"),)),
     _row("sum", "1 alu per input element", per_input(1), _all_to_one(1)),
     _row("prod", "1 alu per input element", per_input(1), _all_to_one(1)),
     _row("extremum", "1 alu per input element", per_input(1), _all_to_one(1)),  # max, min, argmax, any, all
