@@ -428,6 +428,15 @@ def test_channels_last_keeps_its_layout_and_its_counts() -> None:
     assert cost_sheet(plain).rows == cost_sheet(last).rows
 
 
+def test_a_norm_in_front_makes_no_gradient_that_nobody_asked_for() -> None:
+    """Gradients of weight and bias, 4 channels each, whatever the layout; none of the image."""
+    for last in (False, True):
+        net = on_meta(lambda: nn.Sequential(nn.BatchNorm2d(4), nn.Conv2d(4, 8, 3)))
+        graph = traced(net, meta(2, 4, 8, 8), training=True, channels_last=last)
+        (op,) = ops(graph, "batchnorm_backward", "backward")
+        assert [graph.tensors[o].shape for o in op.outputs] == [(4,), (4,)]
+
+
 def test_flattening_a_channels_last_activation_copies_it() -> None:
     """[n, c, h, w] with the channels innermost is no [n, c*h*w] without moving."""
     net = on_meta(lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(4 * 9, 2)))

@@ -310,9 +310,12 @@ def _norm_backward(g: torch.Tensor, x: torch.Tensor, w: Any, mask: Any, size: An
 def native_batch_norm_backward(
     g: torch.Tensor, x: torch.Tensor, w: Any, rm: Any, rv: Any, m: Any, v: Any, train: bool, eps: float, mask: Any
 ) -> tuple[Any, ...] | None:
-    if w is not None and w.dtype != x.dtype:
-        return None
-    return _norm_backward(g, x, w, mask, (x.shape[1],))
+    same = w is None or w.dtype == x.dtype
+    found = _norm_backward(g, x, w, mask, (x.shape[1],)) if same else None
+    if found is not None or mask[0]:
+        return found
+    made = torch.ops.aten.native_batch_norm_backward.default(g, x, w, rm, rv, m, v, train, eps, mask)
+    return None, *made[1:]  # torch's shape kernel makes the input's gradient whether it is asked for or not
 
 
 def normalised(x: torch.Tensor, shape: Any, vectors: Any) -> bool:
