@@ -177,6 +177,27 @@ NETS: dict[str, tuple[str, Net]] = {
             conv(),
         ),
     ),
+    # 2 x 3 items of 6 lie step by step behind a recurrent net: joining them copies, unless a norm has put them in order
+    "steps in a row": (
+        "2x3x4 | lstm 6 | relu | flatten | linear 8 bias",
+        lambda: Wired(
+            lambda a, b, x: b(functional.relu(a(x)[0]).flatten(1)), nn.LSTM(4, 6, batch_first=True), nn.Linear(18, 8)
+        ),
+    ),
+    "steps in order again": (
+        "2x3x4 | gru 6 | rmsnorm | flatten",
+        lambda: Wired(lambda a, b, x: b(a(x)[0]).flatten(1), nn.GRU(4, 6, batch_first=True), nn.RMSNorm(6)),
+    ),
+    "one item has no order": (
+        "1x3x4 | gru 6 | flatten",
+        lambda: Wired(lambda a, x: a(x)[0].flatten(1), nn.GRU(4, 6, batch_first=True)),
+    ),
+    "a norm of groups wants both in order": (
+        "2x4x6 | lstm 6 | groupnorm g2 | concat input",
+        lambda: Wired(
+            lambda a, b, x: torch.cat([b(a(x)[0]), x], 1), nn.LSTM(6, 6, batch_first=True), nn.GroupNorm(2, 4)
+        ),
+    ),
     "three readers": (
         f"2x4x3x3 | {_C} as a | {_C} | add a | {_C} | mul a | add a",
         lambda: Wired(

@@ -70,6 +70,8 @@ def derive(
 ) -> tuple[int | None, ...]:
     """Gradients of the op's inputs, None where not needed or where there is none."""
     found: dict[int, int] = {}
+    if op.kind == "groupnorm" and _is_part(builder, gradient):
+        gradient = _copied(builder, record, gradient)  # the one kernel that torch hands its gradient in order
     for rule in OPS[op.kind].backward:
         targets = [t for t in _targets(rule, len(op.inputs)) if t < len(needs) and needs[t]]
         if not targets:
@@ -79,6 +81,19 @@ def derive(
         else:
             found.update(_kernel(builder, record, op, rule, gradient, targets))
     return tuple(found.get(i) for i in range(len(op.inputs)))
+
+
+def _is_part(builder: GraphBuilder, tid: int) -> bool:
+    """Whether it is the gradient of one operand of a concatenation, whose items then lie apart."""
+    t = builder.tensors[tid]
+    return t.shape[0] > 1 and t.elements < builder.tensors[t.base].elements
+
+
+def _copied(builder: GraphBuilder, record: Record, tid: int) -> int:
+    t = builder.tensors[tid]
+    copy = builder.tensor(t.shape, t.dtype)
+    record("copy", (tid,), (copy,), ())
+    return copy
 
 
 def has_backward(spec: OpSpec) -> bool:

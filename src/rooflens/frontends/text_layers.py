@@ -11,6 +11,7 @@ from math import prod
 from rooflens.frontends.text_grammar import MAX_RANK, Signature, read_usage
 from rooflens.frontends.text_site import Attrs, Shape, Site, spelled
 from rooflens.graph.records import BITS
+from rooflens.ops.table import OPS
 
 Rule = Callable[[Site, int], int]
 
@@ -200,6 +201,8 @@ def _groupnorm(site: Site, x: int) -> int:
     shape = site.dims(x, 2, MAX_RANK, "at least two dimensions (batch, channel)")
     groups = site.layer.number("g")
     _check_groups(site, groups, shape[1])
+    if site.training and _steps_first(site, x):
+        x = _copy(site, x, shape)  # autograd's kernel wants its input in order; torch hands it over so
     ins = (x, site.param("weight", shape[1:2]), site.param("bias", shape[1:2]))
     return site.op("groupnorm", ins, (site.out(shape), *_kept(site, (shape[0], groups), site.dtype, 2)))
 
@@ -312,9 +315,32 @@ def _scan(site: Site, x: int) -> int:
 
 
 def _flatten(site: Site, x: int) -> int:
-    """All but the batch."""
+    """All but the batch. What lies in memory step by step has to be copied for it."""
     batch, *rest = site.dims(x, 1, MAX_RANK, "at least one dimension")
+    if _steps_first(site, x):
+        return _copy(site, x, (batch, prod(rest)))
     return site.view("flatten", x, (batch, prod(rest)))
+
+
+def _copy(site: Site, x: int, shape: Shape) -> int:
+    return site.op("copy", (x,), (site.out(shape),), part="copy")
+
+
+def _steps_first(site: Site, x: int) -> bool:
+    """Whether the items of a batch lie apart, step by step: as a recurrent net leaves them, and as ops that go element
+    by element take them over from their first input."""
+    shape = site.shape(x)
+    if len(shape) != 3 or min(shape) < 1 or 1 in shape[:2]:
+        return False
+    for op in reversed(site.builder.ops):
+        if x in op.outputs:
+            if op.kind not in _KEEP_ORDER and OPS[op.kind].family != "pointwise":
+                return op.kind in ("lstm", "gru")
+            x = op.inputs[0]
+    return False
+
+
+_KEEP_ORDER = ("batchnorm", "batchnorm_train", "dropout_eval")
 
 
 def _row(usage: str, rule: Rule) -> LayerRow:

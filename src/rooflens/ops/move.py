@@ -84,7 +84,7 @@ def _update(kind: str, alu: int, special: int, tensors: int, written: int) -> Op
 
 VIEW_KINDS = ("view", "flatten", "transpose", "slice", "expand", "split", "dropout_eval", "identity")
 ROWS = (
-    _move("copy", role="move"),
+    _move("copy", backward=(grad("identity", "g", "d0"),), role="move"),
     _move("cast", role="move"),
     _move("concat", backward=(grad("identity", "g", "d*"),), role="move"),
     _move("pad", role="move"),

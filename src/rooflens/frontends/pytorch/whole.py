@@ -146,7 +146,8 @@ def _rms_norm(recorder: Recorder, x: Any, shape: Any, w: Any = None, eps: Any = 
 
 def _scaled(x: torch.Tensor, axes: int) -> tuple[torch.Tensor, torch.Tensor]:
     stats = (*x.shape[: x.dim() - axes], *(1,) * axes)
-    return torch.empty_like(x), torch.empty(stats, dtype=torch.float32, device="meta")
+    out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    return out, torch.empty(stats, dtype=torch.float32, device="meta")
 
 
 def _recurrent(kind: str) -> Callable[..., Any]:
