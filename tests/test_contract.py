@@ -103,6 +103,8 @@ def test_gates(cli, gate: str, status: int) -> None:
     found = json.loads(done.stdout)["gates"]
     assert found[0]["gate"] == gate
     assert found[0]["passed"] == {0: True, 1: False, 3: None}[status]
+    said = {0: "", 1: f"rooflens: gate {gate}: it is {found[0]['value']}\n"}
+    assert done.stderr == said.get(status, f"rooflens: gate {gate}: cannot be judged: its value is unknown\n")
 
 
 OPAQUE = """
@@ -134,6 +136,12 @@ def test_unknown_ops_are_opaque_shown_first_and_strict_makes_them_status_3(cli, 
     strict = cli("analyze", "m.py:make", "--on", "l4", "--strict")
     assert strict.returncode == 3
     assert "Not counted: 1 x mystery" in strict.stdout.split("Verdict")[0]
+    for options, status in ((("csv", "--strict"), 3), (("csv",), 0), (("json", "--strict"), 3)):
+        rows = cli("analyze", "m.py:make", "--on", "l4", "--format", *options)
+        assert (rows.returncode, rows.stderr) == (
+            status,
+            "rooflens: not counted: 1 x mystery; 50.0% of the ops are counted\n",
+        )
 
 
 def test_csv_has_a_row_an_op_and_plain_numbers(cli) -> None:

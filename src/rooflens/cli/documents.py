@@ -25,6 +25,7 @@ def told(verb: str, models: Sequence[str], options: dict[str, Any], against: str
     documents = [d for model in models for d in documents_of(model, options["on"], settings, against)]
     text = rendered(documents, options["format"], settings.output, verb)
     o.emit(text, settings.output, plotted(documents, settings.plot))
+    o.say_why(documents, settings.strict, options["format"])
     return o.status_of(documents, settings.strict)
 
 

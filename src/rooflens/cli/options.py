@@ -162,6 +162,20 @@ def status_of(documents: list[dict[str, Any]], strict: bool) -> int:
     return PartialResult.status if strict and opaque else 0
 
 
+def say_why(documents: list[dict[str, Any]], strict: bool, format: str) -> None:
+    """What a status other than 0 is for, a line each: a script that takes JSON or CSV has no report to read it from.
+    In CSV nothing but rows can stand, so that what is not counted is said here."""
+    for d in documents:
+        for g in d["gates"]:
+            if not g["passed"]:
+                verdict = "cannot be judged: its value is unknown" if g["passed"] is None else f"it is {g['value']}"
+                streams.say(f"rooflens: gate {g['gate']}: {verdict}")
+        c = d["coverage"]
+        if c["opaque"] and (strict or format == "csv"):
+            named = ", ".join(f"{o['count']} x {o['kind']}" for o in c["opaque"])
+            streams.say(f"rooflens: not counted: {named}; {c['share_counted']:.1%} of the ops are counted")
+
+
 def progress(line: str) -> None:
     """Notes go to stderr, and only to a person."""
     if sys.stderr.isatty():
