@@ -389,7 +389,7 @@ def number(): return 3
     ("name", "code", "word"),
     [
         ("bad", "E_SHAPE", "body.1"), ("raises", "E_MODEL", "inner"), ("explodes", "E_MODEL", "boom"),
-        ("number", "E_MODEL", "int"), ("badd", "E_MODEL", "bad"),
+        ("number", "E_MODEL", "int"), ("badd", "E_MODEL", "bad"), ("xyzzy", "E_MODEL", "explodes"),
     ],
 )  # fmt: skip
 def test_a_module_that_fails(cli, tmp_path: Path, name: str, code: str, word: str) -> None:

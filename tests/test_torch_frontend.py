@@ -625,6 +625,17 @@ def test_a_layer_that_raises_is_named() -> None:
         traced(net, meta(2, 4))
 
 
+def test_a_layer_that_stumbles_over_an_answer_is_told_of_it() -> None:
+    """By itself it may run: here the answer led it where no values would."""
+
+    def fails(m: Any, x: Any) -> Any:
+        if (x > 5).any().item():
+            raise KeyError("no room")
+
+    with pytest.raises(ModelError, match=r"raised KeyError.*the value of a tensor was asked for \(item\)"):
+        traced(nn.Sequential(Calls(fails)), meta(2, 4))
+
+
 def test_a_layer_that_rejects_its_shape_is_named() -> None:
     net = on_meta(lambda: nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.Linear(5, 4))))
     with pytest.raises(ShapeError, match=r"layer '1\.0' rejects its input.*--input"):
@@ -660,7 +671,7 @@ def test_a_backward_that_raises_is_a_model_error() -> None:
             raise RuntimeError("no gradient today")
 
     net = on_meta(lambda: Calls(lambda m, x: Broken.apply(m.layer(x)), layer=nn.Linear(4, 4)))
-    with pytest.raises(ModelError, match="no gradient today"):
+    with pytest.raises(ModelError, match=r"no gradient today: run .* first, or analyse it in inference"):
         traced(net, meta(2, 4), training=True)
 
 

@@ -184,7 +184,8 @@ def _function(path: Path, name: str) -> Any:
         sys.path.remove(str(path.parent))
     if not callable(getattr(code, name, None)):
         known = [n for n, v in vars(code).items() if callable(v) and not n.startswith("_")]
-        raise ModelError(f"{path}: has no function '{name}'.{nearest(name, known)}")
+        hint = nearest(name, known) or f" It has {' '.join(known) or 'none: write one that returns a module'}"
+        raise ModelError(f"{path}: has no function '{name}'.{hint}")
     return getattr(code, name)
 
 

@@ -149,7 +149,9 @@ def _rejected(recorder: Recorder, error: BaseException) -> RooflensError:
         return ShapeError(f"{where} cannot train on one value per channel: use --batch 2 or more ({text})")
     if isinstance(error, RuntimeError | ValueError | IndexError | AssertionError) and _SHAPE_WORDS.search(text):
         return ShapeError(f"{where} rejects its input: {text}: check its sizes, or give another shape with --input")
-    return ModelError(f"{where} raised {text}: run the model by itself with these inputs first")
+    guessed = "; ".join(recorder.assumptions)  # a model may stumble over what was answered for a value
+    told = f" (in this recording {guessed})" if guessed else ""
+    return ModelError(f"{where} raised {text}: run the model by itself with these inputs first{told}")
 
 
 def outputs_in(value: Any) -> Iterator[torch.Tensor]:
@@ -201,7 +203,10 @@ def _backward(recorder: Recorder, module: nn.Module, outputs: list[torch.Tensor]
         except RooflensError:
             raise
         except (Exception, SystemExit) as error:
-            raise ModelError(f"backward raised {type(error).__name__}: {error}") from error
+            raise ModelError(
+                f"backward raised {type(error).__name__}: {str(error) or 'no message'}: run the model's own backward first, "
+                "or analyse it in inference"
+            ) from error
     track = recorder.tracker
     return [(track.id_of(p), track.id_of(g)) for p, g in zip(parameters, found, strict=True) if g is not None]
 
