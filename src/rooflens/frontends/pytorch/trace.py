@@ -149,7 +149,7 @@ def _rejected(recorder: Recorder, error: BaseException) -> RooflensError:
         return ShapeError(f"{where} cannot train on one value per channel: use --batch 2 or more ({text})")
     if isinstance(error, RuntimeError | ValueError | IndexError | AssertionError) and _SHAPE_WORDS.search(text):
         return ShapeError(f"{where} rejects its input: {text}: check its sizes, or give another shape with --input")
-    guessed = "; ".join(recorder.assumptions)  # a model may stumble over what was answered for a value
+    guessed = "; ".join(list(recorder.assumptions)[-3:])  # a model may stumble over what was answered for a value
     told = f" (in this recording {guessed})" if guessed else ""
     return ModelError(f"{where} raised {text}: run the model by itself with these inputs first{told}")
 
