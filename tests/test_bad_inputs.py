@@ -216,6 +216,11 @@ def test_row_41_no_peak_for_the_dtype(cli) -> None:
     refused(cli("analyze", NET, "--on", "v100-sxm2", "--dtype", "fp8"), "E_HW", "v100-sxm2", "fp8", "fp16")
 
 
+def test_row_41_only_types_that_can_be_asked_for_are_proposed(cli) -> None:
+    """A T4 has peaks for fp64 fp32 fp16 int8 int4; --dtype takes neither fp64 nor int4."""
+    refused(cli("analyze", NET, "--on", "t4", "--dtype", "bf16"), "E_HW", "use one of fp32 fp16 int8, or add peak.bf16")
+
+
 def test_row_41_inner_memory_slower_than_outer_warns(cli, tmp_path: Path) -> None:
     (tmp_path / "slow.toml").write_text(
         "kind = 'gpu'\nsource = 'made up for a test'\n[memory.hbm]\nbandwidth = '1 TB/s'\n[memory.l1]\nbandwidth = '1 GB/s'\n"

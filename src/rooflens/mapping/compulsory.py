@@ -20,6 +20,7 @@ _WIDER = {
     "fp16": ("fp16", "fp32"),
     "tf32": ("fp32",),
 }
+_NEVER_ASKED = ("fp64", "fp4", "int4")  # a chip has peaks for them, --dtype does not take them
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,9 @@ def check_dtype(hardware: Hardware, dtype: str) -> None:
     wanted = compute_type(dtype)
     have = list(dict.fromkeys(p.dtype for p in hardware.peaks))
     if wanted not in have and not (dtype in ("w8a16", "w4a16") and "fp16" in have):
-        raise DtypeError(f"{hardware.id} has no peak for {dtype}: use one of {' '.join(have)}, or add peak.{wanted}")
+        asked = [d for d in have if d not in _NEVER_ASKED]
+        instead = f"use one of {' '.join(asked)}, or add" if asked else "add"
+        raise DtypeError(f"{hardware.id} has no peak for {dtype}: {instead} peak.{wanted}")
 
 
 def ceiling(hardware: Hardware, dtype: str, unit: str, asked: str) -> Ceiling:
