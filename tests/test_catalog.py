@@ -129,3 +129,25 @@ def test_l1_of_a_gpu_counts_every_sm() -> None:
 def _offchip(chip_id: str) -> str:
     level = load_chip(chip_id).offchip
     return level.level if level else ""
+
+
+def test_list_prints_every_id_whole_in_80_columns(cli) -> None:
+    """An id that is cut cannot be typed after --on."""
+    lines = cli("hardware", "list").stdout.splitlines()
+    assert set(IDS) <= {line.split()[0] for line in lines if line.strip()}
+    assert max(map(len, lines)) <= 80
+    assert "hypothetical) (hypothetical" not in " ".join(" ".join(lines).split())
+
+
+@pytest.mark.parametrize("chip", ["h100-sxm", "hexagon-v73", "tpu-v4"])
+def test_show_cuts_no_key_and_no_source(cli, chip: str) -> None:
+    assert "…" not in cli("hardware", "show", chip).stdout
+
+
+def test_sizes_read_as_in_the_datasheet(cli) -> None:
+    """H100: 50 MiB of L2 (52.43 MB) and 80 GB of HBM (74.51 GiB); i9-10940X: 19.25 MiB of L3."""
+    shown = cli("hardware", "compare", "h100-sxm", "i9-10940x").stdout
+    cells = {line.split()[0]: " ".join(line.split()[1:]) for line in shown.splitlines() if line.startswith("memory.")}
+    assert cells["memory.l2.capacity"] == "50 MiB 1 MiB"
+    assert cells["memory.hbm.capacity"] == "80 GB –"
+    assert cells["memory.l3.capacity"] == "– 19.25 MiB"

@@ -19,6 +19,7 @@ class Paragraph:
 class Column:
     name: str
     numeric: bool = False
+    whole: bool = False  # what a reader copies from here: never cut to make room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,7 +87,7 @@ def _widths(
     widths = [max(size, _name_width(name, lines)) for size, name in zip(cells, names, strict=True)]
     excess = sum(widths) + _GAP * (len(widths) - 1) - width
     while excess > 0:
-        text = [i for i, column in enumerate(columns_) if not column.numeric and widths[i] > least]
+        text = [i for i, c in enumerate(columns_) if not c.numeric and not c.whole and widths[i] > least]
         if not text:
             return []
         widest = max(text, key=lambda i: widths[i])

@@ -75,8 +75,8 @@ def _best(chip: Hardware) -> tuple[str | None, str | None, float | None]:
 
 def chips_blocks(chips: tuple[Hardware, ...]) -> tuple[Block, ...]:
     columns = (
-        Column(name="id"), Column(name="name"), Column(name="kind"), Column(name="peak", numeric=True),
-        Column(name="of"), Column(name="off-chip", numeric=True), Column(name="ridge", numeric=True),
+        Column(name="id", whole=True), Column(name="name"), Column(name="peak", numeric=True),
+        Column(name="of", whole=True), Column(name="off-chip", numeric=True), Column(name="ridge", numeric=True),
     )  # fmt: skip
     return Heading(text="Chips"), Table(columns=columns, rows=tuple(_chip_cells(c) for c in chips))
 
@@ -86,14 +86,25 @@ def _chip_cells(chip: Hardware) -> tuple[str, ...]:
     bandwidth = chip.offchip.bandwidth_bytes_per_s if chip.offchip else None
     ridge = peak / bandwidth if peak and bandwidth else None
     return (
-        chip.id, chip.name + (" (hypothetical)" if chip.hypothetical else ""), chip.kind, show(peak, "OP/s", 3),
-        f"{dtype} {unit}" if dtype else "–", show(bandwidth, "B/s", 3), f"{ridge:.3g}" if ridge else "–",
+        chip.id, _marked(chip), show(peak, "OP/s", 3), f"{dtype} {unit}" if dtype else "–",
+        show(bandwidth, "B/s", 3), _ridge_text(ridge),
     )  # fmt: skip
+
+
+def _ridge_text(ridge: float | None) -> str:
+    """Three digits, and never as 8e+03."""
+    return "–" if ridge is None else f"{ridge:.3g}" if ridge < 1000 else f"{ridge:.0f}"
+
+
+def _marked(chip: Hardware) -> str:
+    """A chip that nobody sells says so, in its own name or behind it."""
+    marked = not chip.hypothetical or "hypothetical" in chip.name.lower()
+    return chip.name if marked else f"{chip.name} (hypothetical)"
 
 
 def chip_blocks(chip: Hardware) -> tuple[Block, ...]:
     """Every value with its source, after the picture."""
-    columns = (Column(name="key"), Column(name="value", numeric=True), Column(name="source"))
+    columns = (Column(name="key", whole=True), Column(name="value", numeric=True), Column(name="source"))
     rows = tuple((f.key, _fact_text(f.key, f.value, f.absent), f.source) for f in chip.facts)
     note = (Paragraph(text=chip.note, tone="warning" if chip.hypothetical else "plain"),) if chip.note else ()
     chart = roofline_of(hardware_document(chip), chip.name)
@@ -111,7 +122,17 @@ def _fact_text(key: str, value: float | None, absent: bool) -> str:
     if value is None:
         return "none" if absent else "unpublished"
     unit = _UNITS.get(dimension_of(key))
+    if unit == "B":
+        return _size_text(value)
     return show(value, unit) if unit else f"{value:g}"
+
+
+def _size_text(value: float) -> str:
+    """As its datasheet has it: 50 MiB of cache and not 52.43 MB, 80 GB of memory and not 74.51 GiB."""
+    for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")) if value % 1000 else ():
+        if value >= size and value * 100 % size == 0:
+            return f"{value / size:g} {unit}"
+    return show(value, "B")
 
 
 def ridges_blocks(chip: Hardware) -> tuple[Block, ...]:
@@ -159,5 +180,5 @@ def _cell(chip: Hardware, key: str) -> str:
 def lint_blocks(findings: tuple[Finding, ...], chips: int) -> tuple[Block, ...]:
     if not findings:
         return (Paragraph(text=f"{chips} chips checked, nothing found."),)
-    columns = (Column(name="chip"), Column(name="severity"), Column(name="key"), Column(name="finding"))
+    columns = (Column(name="chip"), Column(name="severity"), Column(name="key", whole=True), Column(name="finding"))
     return (Table(columns=columns, rows=tuple((f.chip, f.severity, f.key, f.message) for f in findings)),)
