@@ -353,6 +353,7 @@ def test_row_54_locale_terminal_time_zone_and_paths(cli, tmp_path: Path) -> None
         (("plot", "--peak", "0GFLOPS", "--bandwidth", "1GB/s"), "E_SYNTAX", "above 0"),
         (("plot", "--peak", "1GB/s", "--bandwidth", "1GB/s"), "E_SYNTAX", "flop_per_s"),
         (("plot", "--peak", "1GFLOPS", "--bandwidth", "1GB/s", "--point", "a,1"), "E_SYNTAX", "NAME,AI,PERF"),
+        (("plot", "--peak", "1GFLOPS", "--bandwidth", "1GB/s", "--point", "a,0,1GFLOPS"), "E_SYNTAX", "--point a,0"),
         (("hardware", "show", "h100-sxm with memory.hbm.bandwith=5TB/s"), "E_HW", "bandwidth"),
         (("ops", "show", "convv"), "E_SYNTAX", "conv"),
     ],

@@ -205,6 +205,15 @@ def test_verbs_speak_every_format(cli, args: tuple[str, ...]) -> None:
         assert done.stdout
 
 
+def test_plot_writes_its_result_and_its_picture_apart(cli, tmp_path: Path) -> None:
+    done = cli(
+        "plot", "--peak", "100GFLOPS", "--bandwidth", "50GB/s", "--format", "json", "-o", "r.json", "--plot", "p.svg"
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads((tmp_path / "r.json").read_text())["ridge_flop_per_byte"] == 2.0  # 100 / 50
+    assert (tmp_path / "p.svg").read_text().startswith("<?xml")
+
+
 def test_a_point_above_its_roof_is_kept_and_flagged(cli) -> None:
     done = cli("plot", "--peak", "100GFLOPS", "--bandwidth", "50GB/s", "--point", "hot,1,60GFLOPS", "--format", "json")
     d = json.loads(done.stdout)

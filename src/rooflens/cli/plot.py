@@ -11,12 +11,12 @@ EPILOG = """Examples:
 
 rooflens plot --peak 100GFLOPS --bandwidth 50GB/s
 
-rooflens plot --peak 989TFLOPS --bandwidth 3.35TB/s --point gemm,400,700TFLOPS --point relu,0.25,0.8TFLOPS -o roof.svg
+rooflens plot --peak 989TFLOPS --bandwidth 3.35TB/s --point gemm,400,700TFLOPS --plot roof.svg
 """
 
 
-@app.command(epilog=EPILOG)
-def plot(
+@app.command("plot", epilog=EPILOG)
+def plot_bare(
     peak: Annotated[str, typer.Option(metavar="RATE", help="Peak compute, such as 100GFLOPS or 275TOPS.")],
     bandwidth: Annotated[str, typer.Option(metavar="RATE", help="Peak bandwidth, such as 50GB/s.")],
     point: Annotated[
@@ -26,8 +26,9 @@ def plot(
     format: o.Format = "table",
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", "--plot", metavar="FILE", help="Write there; .svg and .png are pictures."),
+        typer.Option("-o", "--output", metavar="FILE", help="Write the result there; .svg and .png are pictures."),
     ] = None,
+    plot: o.Plot = None,
 ) -> int:
     """A roofline from bare numbers: where the ridge is, and which zone each point is in."""
     from rooflens.report.sections.bare import bare_blocks, bare_document, bare_roofline
@@ -35,7 +36,7 @@ def plot(
     found = bare_document(peak, bandwidth, tuple(point or ()))
     chart = bare_roofline(found, title)
     picture = output is not None and output.lower().endswith((".svg", ".png"))
-    drawn = o.pictures_of((chart,), output) if picture else ()
+    drawn = [o.pictures_of((chart,), path) for path in (plot, output if picture else None)]
     blocks, text_to = bare_blocks(found, chart), None if picture else output
-    o.emit_as(o.check_format(format), found, blocks, found["points"], text_to, drawn)
+    o.emit_as(o.check_format(format), found, blocks, found["points"], text_to, (*drawn[0], *drawn[1]))
     return 0

@@ -7,7 +7,7 @@ from rooflens.errors import SyntaxFault
 from rooflens.estimate.roofline import attainable_flop_per_s, zone_of
 from rooflens.report.blocks import Block, Column, Dot, Paragraph, Roof, Roofline, Slope, Table
 from rooflens.report.sections.chart import decades
-from rooflens.units import parse_as, show
+from rooflens.units import EXAMPLES, parse_as, show
 
 
 def bare_document(peak: str, bandwidth: str, points: tuple[str, ...]) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def bare_document(peak: str, bandwidth: str, points: tuple[str, ...]) -> dict[st
 def _positive(flag: str, text: str, dimension: str) -> float:
     value = parse_as(text, dimension)
     if value <= 0:
-        raise SyntaxFault(f"{flag} {text}: must be above 0")
+        raise SyntaxFault(f"{flag} {text}: must be above 0: {EXAMPLES[dimension]}")
     return value
 
 
@@ -34,8 +34,8 @@ def _point(text: str, roof: float, slope: float) -> dict[str, Any]:
         raise SyntaxFault(f"--point {text}: write NAME,AI,PERF, such as gemm,40,90GFLOPS")
     name, intensity, rate = (
         pieces[0],
-        _positive("--point", pieces[1], "number"),
-        _positive("--point", pieces[2], "flop_per_s"),
+        _positive(f"--point {text}: intensity", pieces[1], "number"),
+        _positive(f"--point {text}: performance", pieces[2], "flop_per_s"),
     )
     ceiling = attainable_flop_per_s(intensity, roof, slope) or roof
     return {
