@@ -344,6 +344,7 @@ def test_row_54_locale_terminal_time_zone_and_paths(cli, tmp_path: Path) -> None
         (("analyze", "resnet18", "--input", "-1x3x8x8"), "E_SHAPE", "--input"),
         (("analyze", "resnet18", "--batch", "-1"), "E_SYNTAX", "--batch -1"),
         (("analyze", NET, "--on", "l4 with"), "E_HW", "nothing after 'with'"),
+        (("analyze", NET, "--on", "l4 with units.count=1.5"), "E_HW", "units.count: 1.5 is not a whole number"),
         (("analyze", NET, "--mode", "training", "--dtype", "w4a16"), "E_SYNTAX", "not trained"),
         (("report", "page.html"), "E_VERSION", "not in this version"),
         (("report", "r.json", "--html", "p.html"), "E_VERSION", "not in this version"),

@@ -89,6 +89,7 @@ EXAMPLES = {
     "j_per_byte": "write an energy such as 7pJ/B",
     "j_per_flop": "write an energy such as 0.5pJ/OP",
     "number": "write a plain number",
+    "count": "write how many there are, such as 132",
     "usd": "write a price such as 1.5USD",
 }
 

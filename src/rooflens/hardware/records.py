@@ -25,11 +25,11 @@ SCHEMA: dict[tuple[str, ...], str] = {
     ("ops_per_clock", "*", "vector"): "number",
     ("memory", "*", "capacity"): "bytes",
     ("memory", "*", "bandwidth"): "bytes_per_s",
-    ("memory", "*", "instances"): "number",
+    ("memory", "*", "instances"): "count",
     ("memory", "*", "energy"): "j_per_byte",
     ("energy", "*", "matrix"): "j_per_flop",
     ("energy", "*", "vector"): "j_per_flop",
-    ("units", "count"): "number",
+    ("units", "count"): "count",
     ("clock", "base"): "hz",
     ("clock", "boost"): "hz",
     ("clock", "peak"): "hz",
@@ -38,14 +38,14 @@ SCHEMA: dict[tuple[str, ...], str] = {
     ("launch", "eager"): "s",
     ("launch", "graph"): "s",
     ("links", "*", "bandwidth"): "bytes_per_s",
-    ("array", "rows"): "number",
-    ("array", "cols"): "number",
-    ("array", "count"): "number",
-    ("sm", "registers"): "number",
-    ("sm", "warps"): "number",
+    ("array", "rows"): "count",
+    ("array", "cols"): "count",
+    ("array", "count"): "count",
+    ("sm", "registers"): "count",
+    ("sm", "warps"): "count",
     ("sm", "shared"): "bytes",
-    ("simd", "bits"): "number",
-    ("simd", "ports"): "number",
+    ("simd", "bits"): "count",
+    ("simd", "ports"): "count",
     ("cost", "hour"): "usd",
 }
 _NAMES = {"peak": DTYPES, "ops_per_clock": DTYPES, "energy": DTYPES, "memory": LEVELS}
@@ -181,7 +181,7 @@ def known_keys() -> list[str]:
 
 
 def checked_value(key: str, raw: str | int | float) -> float:
-    """A fact's value in SI units; NaN, negative and (where it makes no sense) zero are refused."""
+    """A fact's value in SI units; NaN, negative, and zero and halves where they make no sense, are refused."""
     dimension = dimension_of(key)
     try:
         value = units.parse_as(raw, dimension)
@@ -189,6 +189,8 @@ def checked_value(key: str, raw: str | int | float) -> float:
         raise HardwareError(f"{key}: {error}") from None
     if value < 0 or (value == 0 and key not in ZERO_ALLOWED):
         raise HardwareError(f"{key}: {raw} must be above 0: {units.EXAMPLES[dimension]}")
+    if dimension == "count" and value % 1:
+        raise HardwareError(f"{key}: {raw} is not a whole number: {units.EXAMPLES[dimension]}")
     if value and not SMALLEST <= value <= LARGEST:
         raise HardwareError(f"{key}: {raw} is no value of a machine: {units.EXAMPLES[dimension]}")
     return value
