@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import rooflens
-from rooflens.hardware.load import catalog_ids, load_chip, split_chips
+from rooflens.hardware.load import catalog_ids, load_chip, parse_chip, split_chips
+from rooflens.hardware.write import chip_toml
 from rooflens.ops.table import OPS
 from rooflens.pipeline.settings import OPTION_NAMES
 
@@ -178,6 +179,33 @@ def test_chip_files_round_trip(cli, tmp_path: Path) -> None:
         (f.key, f.value, f.source, f.absent) for f in original.facts
     }
     assert cli("hardware", "lint", "mine.toml").returncode == 0
+
+
+def test_a_new_chip_file_reads_like_a_datasheet(cli, tmp_path: Path) -> None:
+    """As NVIDIA prints them: 1.98 GHz, 3.35 TB/s, 50 MB (binary) of L2; and 0.2 pJ, which has no smaller prefix."""
+    cli("hardware", "new", "gpu.toml", "--from", "h100-sxm")
+    cli("hardware", "new", "kpu.toml", "--from", "kpu-t64")
+    text = (tmp_path / "gpu.toml").read_text() + (tmp_path / "kpu.toml").read_text()
+    for value in (
+        '"1.98 GHz"',
+        '"3.35 TB/s"',
+        '"989.4 TFLOP/s"',
+        '"50 MiB"',
+        '"80 GB"',
+        '"6.7 us"',
+        '"0.2 pJ/OP"',
+        "132,",
+    ):
+        assert f"value = {value}" in text, value
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_every_chip_survives_being_written(chip: str) -> None:
+    original = load_chip(chip)
+    again = parse_chip(tomllib.loads(chip_toml(original, "mine")), origin="mine.toml", default_id="mine")
+    assert sorted((f.key, f.value, f.source) for f in again.facts if f.value is not None) == sorted(
+        (f.key, f.value, f.source) for f in original.facts if f.value is not None
+    )
 
 
 def test_a_chip_file_gets_a_name_that_finds_it_again(cli, tmp_path: Path) -> None:

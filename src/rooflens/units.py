@@ -6,6 +6,7 @@ Text in: "3.35 TB/s", "80 GiB", "989.4 TFLOP/s", "5ms", "1.98 GHz". Floats in SI
 import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 
 from rooflens.errors import SyntaxFault
 
@@ -111,5 +112,30 @@ def show(value: float | None, unit: str, digits: int = 4) -> str:
         return "–"
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}".strip()
-    steps = _DOWN if unit == "s" or unit.startswith("J") else _UP
-    return _scaled(value, unit, steps, digits)
+    return _scaled(value, unit, _steps(unit), digits)
+
+
+def _steps(unit: str) -> tuple[tuple[float, str], ...]:
+    return _DOWN if unit == "s" or unit.startswith("J") else _UP
+
+
+def show_size(value: float) -> str:
+    """Bytes as a datasheet has them: 50 MiB of cache and not 52.43 MB, 80 GB of memory and not 74.51 GiB."""
+    return _binary(value) or show(value, "B")
+
+
+def _binary(value: float) -> str:
+    """Empty for what is round in decimal, and for what is not round in binary either."""
+    for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")) if value % 1000 else ():
+        if value >= size and value * 100 % size == 0:
+            return f"{value / size:g} {unit}"
+    return ""
+
+
+def exact(value: float, unit: str) -> str:
+    """Text that parses back to the very same value: exact(66.9e12, 'FLOP/s') is '66.9 TFLOP/s'."""
+    if unit == "B" and _binary(value):
+        return _binary(value)
+    steps = _steps(unit)
+    size, prefix = next((step for step in steps if value >= step[0]), steps[-1] if value else (1.0, ""))
+    return f"{(Decimal(repr(value)) / Decimal(repr(size))).normalize():f} {prefix}{unit}"

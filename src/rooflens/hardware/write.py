@@ -3,6 +3,7 @@
 import json
 
 from rooflens.hardware.records import Fact, Hardware, dimension_of
+from rooflens.units import exact
 
 _SI = {
     "bytes": "B",
@@ -17,7 +18,7 @@ _SI = {
 
 
 def chip_toml(hardware: Hardware, chip_id: str) -> str:
-    """Values in plain SI units, so that nothing is lost in printing; every source kept."""
+    """Values as a datasheet prints them, yet without loss; every source kept."""
     lines = [
         f"# Started from {hardware.id}: change every value that differs, and its source with it.",
         f"id = {_text(chip_id)}",
@@ -39,7 +40,7 @@ def _fact(fact: Fact) -> str:
     if fact.value is None:
         return f"{name} = {{ {'absent' if fact.absent else 'unpublished'} = {_text(fact.source)} }}"
     unit = _SI.get(dimension_of(fact.key))
-    value = _text(f"{fact.value!r} {unit}") if unit else f"{fact.value:g}"
+    value = _text(exact(fact.value, unit)) if unit else repr(fact.value).removesuffix(".0")
     return f"{name} = {{ value = {value}, source = {_text(fact.source)} }}"
 
 

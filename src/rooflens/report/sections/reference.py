@@ -10,7 +10,7 @@ from rooflens.ops.table import OPS
 from rooflens.report.blocks import Block, Column, Heading, Paragraph, Roofline, Table
 from rooflens.report.document import hardware_document
 from rooflens.report.sections.chart import roofline_of
-from rooflens.units import show
+from rooflens.units import show, show_size
 
 
 def op_document(row: OpSpec) -> dict[str, Any]:
@@ -123,16 +123,8 @@ def _fact_text(key: str, value: float | None, absent: bool) -> str:
         return "none" if absent else "unpublished"
     unit = _UNITS.get(dimension_of(key))
     if unit == "B":
-        return _size_text(value)
+        return show_size(value)
     return show(value, unit) if unit else f"{value:g}"
-
-
-def _size_text(value: float) -> str:
-    """As its datasheet has it: 50 MiB of cache and not 52.43 MB, 80 GB of memory and not 74.51 GiB."""
-    for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")) if value % 1000 else ():
-        if value >= size and value * 100 % size == 0:
-            return f"{value / size:g} {unit}"
-    return show(value, "B")
 
 
 def ridges_blocks(chip: Hardware) -> tuple[Block, ...]:
