@@ -1,5 +1,8 @@
 """Each lint check finds its planted fault, and says nothing about the chip without it."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from rooflens.hardware.lint import CHIP_CHECKS, SET_CHECKS, Finding, lint
@@ -25,6 +28,7 @@ PLANTED = [
         "error",
         "peak.bf16.matrix_sparse",
     ),
+    ("fp32 rate in the int8 row of a CPU", "i7-8750h", {"peak.int8.vector": 748.8e9}, "warning", "peak.fp32.vector"),
     ("sparse without dense", "v100-sxm2", {"peak.bf16.matrix_sparse": 250e12}, "error", "peak.bf16.matrix_sparse"),
     ("wrong number of units", "rtx-3090", {"units.count": 84 * 2}, "error", "peak.fp32.vector"),
     ("capacity in GiB", "h100-sxm", {"memory.hbm.capacity": 80 * 2**30}, "warning", "memory.hbm.capacity"),
@@ -73,6 +77,24 @@ def test_newer_chip_of_no_lower_power_must_not_be_worse() -> None:
     found = lint((older, _with(newer, changes)))
     assert ("error", "year") in _found(found)
     assert next(f.chip for f in found if f.key == "year") == "h200-sxm"
+
+
+def test_a_file_of_ones_own_is_held_against_its_family(cli, tmp_path: Path) -> None:
+    """0.9 TB/s and 125 TFLOP/s are a V100's; an H100's are 3.35 TB/s and 1979 TFLOP/s at 700 W."""
+    (tmp_path / "worse.toml").write_text(
+        'kind = "gpu"\nfamily = "nvidia-datacenter"\nyear = 2026\nsource = "a test of rooflens"\n'
+        '[peak.fp16]\nmatrix = "125 TFLOP/s"\n[memory.hbm]\nbandwidth = "900 GB/s"\n[power]\ntdp = "1000 W"\n'
+    )
+    done = cli("hardware", "lint", "worse.toml", "--format", "json")
+    found = {(f["key"], f["message"].split(",")[0]) for f in json.loads(done.stdout)["findings"]}
+    assert ("year", "newer than h100-sxm") in found
+    assert done.returncode == 1
+
+
+def test_a_reason_needs_no_document() -> None:
+    document = {"kind": "gpu", "peak": {"fp32": {"vector": {"value": 1e12, "source": "a test"}}}}
+    document["memory"] = {"hbm": {"capacity": {"unpublished": "secret"}}}
+    assert not lint((parse_chip(document, origin="x.toml", default_id="x"),))
 
 
 def test_smaller_sibling_of_a_later_year_is_no_fault() -> None:

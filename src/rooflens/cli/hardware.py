@@ -78,7 +78,8 @@ def lint_chips(chips: Chips = None, format: o.Format = "table", output: o.Output
     from rooflens.report.sections.reference import lint_blocks
 
     found = _chips(chips)
-    findings = lint(found)
+    named = {c.id for c in found}
+    findings = lint(found, beside=tuple(c for c in _chips(None) if c.id not in named))
     rows = [asdict(f) for f in findings]
     document = {"schema": "rooflens.lint/1", "findings": rows}
     o.emit_as(o.check_format(format), document, lint_blocks(findings, len(found)), rows, output)

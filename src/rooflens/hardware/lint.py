@@ -35,10 +35,10 @@ class Finding:
     message: str
 
 
-def lint(chips: tuple[Hardware, ...]) -> tuple[Finding, ...]:
-    """What every check finds, chip by chip in the order given, then what only shows between chips."""
+def lint(chips: tuple[Hardware, ...], beside: tuple[Hardware, ...] = ()) -> tuple[Finding, ...]:
+    """What every check finds, chip by chip in the order given, then what only shows between chips, these or others."""
     alone = (f for chip in chips for check in CHIP_CHECKS for f in check(chip))
-    between = (f for check in SET_CHECKS for f in check(chips))
+    between = (f for check in SET_CHECKS for f in check(chips, (*chips, *beside)))
     return (*alone, *between)
 
 
@@ -48,7 +48,7 @@ def _sources(chip: Hardware) -> Iterator[Finding]:
         if not fact.source.strip():
             what = "value without a source" if fact.value is not None else "unpublished without a reason"
             yield _error(chip, fact.key, f"{what}: name the document, or say why there is none")
-        elif " " not in fact.source.strip():
+        elif fact.value is not None and " " not in fact.source.strip():
             yield _error(chip, fact.key, f"source '{fact.source}' names no document: add it to [sources]")
 
 
@@ -64,12 +64,14 @@ def _ridges(chip: Hardware) -> Iterator[Finding]:
 
 
 def _fp32_is_not_int8(chip: Hardware) -> Iterator[Finding]:
-    """A chip with int8 matrix units never runs fp32 as fast: an equal number was copied into the wrong row."""
+    """A chip with int8 matrix units never runs fp32 as fast: an equal number was copied into the wrong row. A vector
+    unit that widens int8 might, but those that do are seldom given an int8 rate."""
     matrix = chip.peak("int8", "matrix")
-    for unit in UNITS if matrix is not None else ():
+    found = _warning if matrix is None else _error
+    for unit in UNITS:
         fp32 = chip.peak("fp32", unit)
         if fp32 is not None and fp32 in (matrix, chip.peak("int8", unit)):
-            yield _error(chip, _key("fp32", unit), f"fp32 peak equal to an int8 peak, {show(fp32, 'OP/s')}")
+            yield found(chip, _key("fp32", unit), f"fp32 peak equal to an int8 peak, {show(fp32, 'OP/s')}")
 
 
 def _narrower_is_no_slower(chip: Hardware) -> Iterator[Finding]:
@@ -151,10 +153,10 @@ def _inner_is_no_slower(chip: Hardware) -> Iterator[Finding]:
                 yield _warning(chip, f"memory.{inner}.bandwidth", f"{message}: is it one of several instances?")
 
 
-def _newer_is_no_worse(chips: tuple[Hardware, ...]) -> Iterator[Finding]:
+def _newer_is_no_worse(chips: tuple[Hardware, ...], known: tuple[Hardware, ...]) -> Iterator[Finding]:
     """A later chip of a family, of no lower power, has more bandwidth or more peak; small siblings draw less."""
     for chip in chips:
-        for older in chips:
+        for older in known:
             if _follows(chip, older) and _bandwidth(chip) < _bandwidth(older) and _best_peak(chip) < _best_peak(older):
                 yield _error(chip, "year", f"newer than {older.id}, yet with less bandwidth and less peak: check both")
 
@@ -211,4 +213,6 @@ CHIP_CHECKS: tuple[Callable[[Hardware], Iterator[Finding]], ...] = (
     _caches_in_binary,
     _inner_is_no_slower,
 )
-SET_CHECKS: tuple[Callable[[tuple[Hardware, ...]], Iterator[Finding]], ...] = (_newer_is_no_worse,)
+SET_CHECKS: tuple[Callable[[tuple[Hardware, ...], tuple[Hardware, ...]], Iterator[Finding]], ...] = (
+    _newer_is_no_worse,
+)

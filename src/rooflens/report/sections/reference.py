@@ -171,6 +171,6 @@ def _cell(chip: Hardware, key: str) -> str:
 
 def lint_blocks(findings: tuple[Finding, ...], chips: int) -> tuple[Block, ...]:
     if not findings:
-        return (Paragraph(text=f"{chips} chips checked, nothing found."),)
+        return (Paragraph(text=f"{chips} chip{'s' * (chips != 1)} checked, nothing found."),)
     columns = (Column(name="chip"), Column(name="severity"), Column(name="key", whole=True), Column(name="finding"))
     return (Table(columns=columns, rows=tuple((f.chip, f.severity, f.key, f.message) for f in findings)),)
