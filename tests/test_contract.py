@@ -242,12 +242,14 @@ def test_plot_writes_its_result_and_its_picture_apart(cli, tmp_path: Path) -> No
     assert (tmp_path / "p.svg").read_text().startswith("<?xml")
 
 
-def test_a_point_above_its_roof_is_kept_and_flagged(cli) -> None:
+def test_a_point_above_its_roof_is_kept_and_flagged(cli, tmp_path: Path) -> None:
     done = cli("plot", "--peak", "100GFLOPS", "--bandwidth", "50GB/s", "--point", "hot,1,60GFLOPS", "--format", "json")
     d = json.loads(done.stdout)
     assert d["ridge_flop_per_byte"] == 2
     assert d["points"][0]["flag"] == "above-roof"
     assert d["points"][0]["flop_per_s"] == 60e9
+    cli("plot", "--peak", "100GFLOPS", "--bandwidth", "50GB/s", "--point", "hot,1,60GFLOPS", "--plot", "p.svg")
+    assert ">hot above-roof</text>" in (tmp_path / "p.svg").read_text()
 
 
 def test_every_verb_and_flag_is_documented_and_has_help(cli) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -201,3 +202,12 @@ def test_the_first_file_is_not_written_when_the_second_cannot_be(
     with pytest.raises(FileError, match="No space left"):
         write_all(files)
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("a", "old")]
+
+
+def test_a_picture_of_several_chips_names_the_model_and_explains_its_shapes(cli, tmp_path: Path) -> None:
+    done = cli("analyze", "1x8x8 | relu", "--on", "h100-sxm,cortex-m7", "--plot", "p.svg")
+    assert done.returncode == 0, done.stderr
+    texts = re.findall(r">([^<>]+)</text>", (tmp_path / "p.svg").read_text())
+    assert "layers on h100-sxm, cortex-m7" in texts
+    # one ReLU each: an H100 waits for its launch, a Cortex-M7 (no launch cost published) for its memory
+    assert {"Bound by", "launch (1)", "memory (1)"} <= set(texts)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rooflens.report.output import Written
 
 Documents = list[dict[str, Any]]
+_NAMED = 4  # from so many on, a title counts them
 
 
 def told(verb: str, models: Sequence[str], options: dict[str, Any], against: str | None = None) -> int:
@@ -79,7 +80,18 @@ def plotted(documents: Documents, path: str | None) -> "tuple[Written, ...]":
     charts = [(_told_apart(d, documents), c) for d, c in drawn if c is not None]
     if len(charts) > 1:
         charts = [(name, replace(c, title=name)) for name, c in charts]
-    return o.pictures_of(tuple(c for _, c in charts), path)
+    return o.pictures_of(tuple(c for _, c in charts), path, _title(documents))
+
+
+def _title(documents: Documents) -> str:
+    """What the legend does not say: which model stands on those chips, or on which chip those models stand."""
+    models = dict.fromkeys(str(d["model"]["name"]) for d in documents)
+    chips = dict.fromkeys(str(d["settings"]["on"]) for d in documents)
+    return f"{_few(tuple(models), 'models')} on {_few(tuple(chips), 'chips')}"
+
+
+def _few(names: tuple[str, ...], what: str) -> str:
+    return ", ".join(names) if len(names) < _NAMED else f"{len(names)} {what}"
 
 
 def _told_apart(document: dict[str, Any], documents: Documents) -> str:

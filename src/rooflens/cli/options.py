@@ -211,7 +211,7 @@ def _in_form(
     return terminal_text(blocks, output)
 
 
-def pictures_of(charts: tuple[Roofline, ...], path: str | None) -> "tuple[Written, ...]":
+def pictures_of(charts: tuple[Roofline, ...], path: str | None, title: str = "") -> "tuple[Written, ...]":
     """The file that --plot asks for, drawn but not yet written."""
     if path is None:
         return ()
@@ -223,4 +223,4 @@ def pictures_of(charts: tuple[Roofline, ...], path: str | None) -> "tuple[Writte
         raise SyntaxFault(
             f"--plot {path}: nothing to draw: name a chip with --on whose peaks and bandwidth are published"
         )
-    return (Written(path=path, data=draw(charts if len(charts) > 1 else charts[0], kind)),)
+    return (Written(path=path, data=draw(charts if len(charts) > 1 else charts[0], kind, title)),)

@@ -34,8 +34,8 @@ _SETTINGS = {
 }
 
 
-def draw(chart: Roofline | tuple[Roofline, ...], fmt: Literal["svg", "png"]) -> bytes:
-    """A tuple draws each chip's main roofs in a colour and line style of its own."""
+def draw(chart: Roofline | tuple[Roofline, ...], fmt: Literal["svg", "png"], title: str = "") -> bytes:
+    """A tuple draws each chip's main roofs in a colour and line style of its own, under a title for all of them."""
     try:
         import matplotlib
     except ImportError:
@@ -44,7 +44,7 @@ def draw(chart: Roofline | tuple[Roofline, ...], fmt: Literal["svg", "png"]) -> 
     with matplotlib.rc_context(settings | _SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # an SVG is shown with the viewer's fonts
         known = _font_characters() if fmt == "png" else None
-        sheet = _overlay(chart, known) if isinstance(chart, tuple) else _single(chart, known)
+        sheet = _overlay(chart, known, title) if isinstance(chart, tuple) else _single(chart, known)
         return _saved(sheet.figure, fmt, sheet.name(sheet.chart.title, 120))
 
 
@@ -67,14 +67,14 @@ def _single(chart: Roofline, known: frozenset[int] | None) -> Sheet:
     return sheet
 
 
-def _overlay(charts: tuple[Roofline, ...], known: frozenset[int] | None) -> Sheet:
+def _overlay(charts: tuple[Roofline, ...], known: frozenset[int] | None, title: str) -> Sheet:
     """Axes that hold every chip's."""
     x = (min(c.x_decades[0] for c in charts), max(c.x_decades[1] for c in charts))
     y = (min(c.y_decades[0] for c in charts), max(c.y_decades[1] for c in charts))
     whole = tuple(replace(c, x_decades=x, y_decades=y) for c in charts)
-    title = f"Rooflines of {', '.join(c.title for c in charts)}" if len(charts) < _NAMED else f"{len(charts)} rooflines"
+    few = f"Rooflines of {', '.join(c.title for c in charts)}" if len(charts) < _NAMED else f"{len(charts)} rooflines"
     footnotes = tuple(dict.fromkeys(note for c in charts for note in c.footnotes))
-    joined = Roofline(title=title, roofs=(), slopes=(), dots=(), x_decades=x, y_decades=y, footnotes=footnotes)
+    joined = Roofline(title=title or few, roofs=(), slopes=(), dots=(), x_decades=x, y_decades=y, footnotes=footnotes)
     notes = _note_lines(joined)
     sheet = open_sheet(joined, panel=True, notes=len(notes), known=known)
     plot_panel.chips(sheet, whole)

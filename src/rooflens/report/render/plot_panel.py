@@ -21,16 +21,21 @@ _TOP = HEIGHT - 62
 
 
 def key(sheet: Sheet) -> None:
-    left, y = sheet.box[2] + 18, float(_TOP)
-    sheet.write(left, y, "Bound by", 8, weight="bold")
-    for name in (b for b in BOUNDS if any(bound(d) == b for d in sheet.chart.dots)):
-        y -= _STEP
-        _marker(sheet, left + 8, y + 4, name, 45)
-        count = sum(bound(d) == name for d in sheet.chart.dots)
-        sheet.write(left + 22, y, f"{name} ({count})", 8)
+    left = sheet.box[2] + 18
+    y = _bounds(sheet, left, float(_TOP), sheet.chart.dots)
     if any(d.share is not None for d in sheet.chart.dots):
         y = _sizes(sheet, left, y - 24)
     _heaviest(sheet, left, y - 24)
+
+
+def _bounds(sheet: Sheet, left: float, y: float, dots: tuple[Dot, ...], color: str = "") -> float:
+    """What the shapes mean; `color` where colours mean something else."""
+    sheet.write(left, y, "Bound by", 8, weight="bold")
+    for name in (b for b in BOUNDS if any(bound(d) == b for d in dots)):
+        y -= _STEP
+        _marker(sheet, left + 8, y + 4, name, 45, color)
+        sheet.write(left + 22, y, f"{name} ({sum(bound(d) == name for d in dots)})", 8)
+    return y
 
 
 def _sizes(sheet: Sheet, left: float, y: float) -> float:
@@ -81,7 +86,7 @@ def _named(sheet: Sheet, label: str) -> str:
 
 
 def chips(sheet: Sheet, charts: tuple[Roofline, ...]) -> None:
-    """Each chip's line, its name and its main roofs."""
+    """Each chip's line, its name and its main roofs, and the shapes of their dots where there is room."""
     left, y = sheet.box[2] + 18, float(_TOP)
     for i, chart in enumerate(charts):
         roofs = chip_lines(chart)
@@ -94,6 +99,9 @@ def chips(sheet: Sheet, charts: tuple[Roofline, ...]) -> None:
             y -= 12
             sheet.write(left + 34, y, sheet.middle(roof.label, _NAME + 12), 7, GREY)
         y -= 20
+    dots = tuple(d for chart in charts for d in chart.dots)
+    if dots and y - _STEP * len(BOUNDS) > 20:
+        _bounds(sheet, left, y, dots, "#777777")
 
 
 def _sample(sheet: Sheet, left: float, y: float, index: int) -> None:

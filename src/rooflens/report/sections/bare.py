@@ -55,8 +55,8 @@ def bare_roofline(document: dict[str, Any], title: str) -> Roofline:
     x, y = decades(roofs, slopes)
     dots = tuple(
         Dot(
-            number=i, label=p["name"], intensity=p["intensity_flop_per_byte"], flop_per_s=p["flop_per_s"], share=None,
-            bound="compute" if p["zone"] == "compute-bound" else "memory",
+            number=i, label=f"{p['name']} {p['flag'] or ''}".rstrip(), intensity=p["intensity_flop_per_byte"],
+            flop_per_s=p["flop_per_s"], share=None, bound="compute" if p["zone"] == "compute-bound" else "memory",
         )
         for i, p in enumerate(document["points"], 1)
     )  # fmt: skip
