@@ -483,3 +483,15 @@ def test_options_that_make_no_sense_here(cli, args: tuple[str, ...], word: str) 
     done = cli("analyze", NET, "--on", "l4", *args)
     assert done.returncode == 2
     assert word in done.stderr
+
+
+@pytest.mark.parametrize(("model", "extra"), [("resnet18", "zoo"), ("timm:vgg11", "zoo"), ("net.py:make", "torch")])
+def test_without_torch_the_extra_that_is_enough_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, model: str, extra: str
+) -> None:
+    """`torch` alone would leave a zoo name without torchvision or timm."""
+    (tmp_path / "net.py").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(RooflensError, match=rf"pip install 'rooflens\[{extra}\]'"):
+        rooflens.analyze(model)

@@ -25,7 +25,7 @@ def list_models(
     from rooflens.frontends.load import needs_torch
     from rooflens.report.blocks import Column, Heading, Table
 
-    needs_torch()
+    needs_torch("zoo")
     streams.keep_for_results()  # packages of models may talk when they are imported
     from rooflens.frontends.pytorch.zoo import zoo_names
 

@@ -97,7 +97,7 @@ def _zoo(model: str, request: Request) -> Loaded:
         raise FormatError(
             f"{model}: not a kind of model file that is known: use .pt2, .toml, .json, file.py:function or layer text"
         )
-    needs_torch()
+    needs_torch("zoo")
     from rooflens.frontends.pytorch.load import load_zoo_model
 
     return load_zoo_model(model, request)
@@ -148,9 +148,10 @@ def _readable(path: str) -> None:
         raise FileError(f"{path}: cannot be read: {reason}: check the path") from None
 
 
-def needs_torch() -> None:
+def needs_torch(extra: str = "torch") -> None:
+    """`extra` brings it with whatever else is wanted, so that a name of the zoo is not refused twice."""
     if importlib.util.find_spec("torch") is None:
-        raise needs_extra("torch", "torch")
+        raise needs_extra("torch", extra)
 
 
 _MODULES = ("zoo", "function")
@@ -172,7 +173,7 @@ def check_module(model: str, who: str) -> None:
     path = Path(text.rpartition(":")[0])
     if kind == "function" and not path.is_file():
         raise FileError(f"{path}: cannot be read: no such file: check the path")
-    needs_torch()
+    needs_torch("zoo" if kind == "zoo" else "torch")
 
 
 def _ends(*endings: str) -> Callable[[str], bool]:

@@ -41,9 +41,9 @@ def _bytes(document: dict[str, Any]) -> str:
         )
     fewer = 1 - after["bytes"] / before["bytes"] if before["bytes"] else 0.0
     return (
-        f"Fused, {name} runs as {after['kernels']:,} kernels instead of {before['kernels']:,} and moves "
-        f"{show(after['bytes'], 'B')} instead of {show(before['bytes'], 'B')} ({fewer:.1%} less) for {_work(f)}: what "
-        "one op makes and the next one reads stays on the chip."
+        f"Fused, {name} runs as {after['kernels']:,} kernel{'s' * (after['kernels'] != 1)} instead of "
+        f"{before['kernels']:,} and moves {show(after['bytes'], 'B')} instead of {show(before['bytes'], 'B')} "
+        f"({fewer:.1%} less) for {_work(f)}: what one op makes and the next one reads stays on the chip."
     )
 
 
