@@ -256,3 +256,15 @@ def test_the_documented_chip_file_is_a_good_one(tmp_path) -> None:
 
 def test_an_analysis_has_a_short_repr() -> None:
     assert len(repr(rooflens.analyze("resnet18", on="l4"))) < 200
+
+
+def test_a_level_that_fuses_no_more_is_no_further_advice() -> None:
+    """conv + relu are one unit at chain; residual and tile find nothing else in a graph of two ops."""
+    advice = rooflens.analyze("1x1x64x64 | conv2d 1 k3 | relu", on="linebuffer-cnn", dtype="int8").to_dict()["advice"]
+    assert [a["action"] for a in advice if a["action"].startswith("fuse")] == ["fuse (chain)"]
+
+
+@pytest.mark.parametrize(("mode", "proposed"), [("inference", True), ("training", False)])
+def test_nobody_is_told_to_train_in_int8(mode: str, proposed: bool) -> None:
+    advice = rooflens.analyze("8x64 | linear 64 | relu", on="i7-8750h", mode=mode).to_dict()["advice"]
+    assert ("compute in int8" in {a["action"] for a in advice}) is proposed

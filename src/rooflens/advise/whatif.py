@@ -73,7 +73,7 @@ def _lower_precision(base: Prediction) -> Iterator[Advice]:
     assert hardware is not None
     if base.dtype not in BITS:
         return
-    for dtype in _narrower(hardware, base.dtype):
+    for dtype in _narrower(hardware, base.dtype, base.settings.training):
         graph = base.graph if dtype == "tf32" else retyped(base.graph, dtype, dtype)
         settings = replace(base.settings, dtype=dtype)
         why = (
@@ -97,11 +97,12 @@ def _try(
     yield from _advice(base, changed, target, move, action, why)
 
 
-def _narrower(hardware: Hardware, dtype: str) -> list[str]:
-    """tf32 for fp32, then one 16-bit type, then the 8-bit ones, of those that the chip has a rate for."""
+def _narrower(hardware: Hardware, dtype: str, training: bool) -> list[str]:
+    """tf32 for fp32, then one 16-bit type, then the 8-bit ones, of those that the chip has a rate for. Gradients span
+    too many powers of two for int8, so nobody trains in it."""
     have = {p.dtype for p in hardware.peaks if p.flop_per_s is not None}
     found = ["tf32"] if dtype == "fp32" and "tf32" in have else []
-    for names in (("bf16", "fp16"), ("fp8",), ("int8",)):
+    for names in (("bf16", "fp16"), ("fp8",), ("int8",) if not training else ()):
         found += [n for n in names if n in have and BITS[n] < BITS[dtype]][:1]
     return found
 
@@ -159,18 +160,25 @@ def _scaled(groups: Partition, by: int) -> Partition:
 
 
 def _fusion(base: Prediction) -> Iterator[Advice]:
-    """Every level beyond the one in force."""
-    e, level = base.estimate, base.partition.level
+    """Every level beyond the one in force that keeps more on the chip than the level before it."""
+    e, level, least = base.estimate, base.partition.level, _bytes(base.partition)
     for further in LEVELS[LEVELS.index(level) + 1 :]:
         groups = partition(base.sheet, further, base.hardware)
         if groups.level != further:  # the chip does not say what fits
             continue
+        if _bytes(groups) >= least:
+            continue
+        least = _bytes(groups)
         changed = price(groups, base.hardware, base.settings, base.dtype)
-        saved = sum(g.cost.bytes for g in base.partition.groups) - sum(g.cost.bytes for g in groups.groups)
+        saved = _bytes(base.partition) - least
         kernels = len(base.partition.groups) - len(groups.groups)
         why = f"{show(saved, 'B')} less to move and {kernels} units fewer to start; see 'rooflens fuse --fusion {further}'"
-        if e is not None and saved:
+        if e is not None:
             yield from _advice(base, changed, "model", "right", f"fuse ({further})", why)
+
+
+def _bytes(groups: Partition) -> int:
+    return sum(g.cost.bytes for g in groups.groups)
 
 
 def _graph_launch(base: Prediction) -> Iterator[Advice]:
