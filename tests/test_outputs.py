@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rooflens.errors import FileError
+from rooflens.jsonfile import json_text
 from rooflens.report.output import Written, write_all
 
 NET = "8x64x32x32 | conv2d 128 k3 p1 bias | relu | maxpool2d k2"
@@ -211,3 +212,9 @@ def test_a_picture_of_several_chips_names_the_model_and_explains_its_shapes(cli,
     assert "layers on h100-sxm, cortex-m7" in texts
     # one ReLU each: an H100 waits for its launch, a Cortex-M7 (no launch cost published) for its memory
     assert {"Bound by", "launch (1)", "memory (1)"} <= set(texts)
+
+
+@pytest.mark.parametrize("indent", [2, None])
+def test_json_is_what_the_standard_library_writes(indent: int | None) -> None:
+    document = {"a": [1, 2.5, None, True, "é\ud800"], "b": {}, "c": [[]] * 3, "d": list(range(200_000))}
+    assert json_text(document, indent) == json.dumps(document, indent=indent)

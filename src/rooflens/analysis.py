@@ -1,6 +1,5 @@
 """The public result: a Prediction with its advice and gates, and every way to look at it."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -11,6 +10,7 @@ from rooflens.compare.gates import GateResult, judge
 from rooflens.compare.inductor import Against
 from rooflens.compare.standing import Measured
 from rooflens.errors import InputError, NotInThisVersion, needs_extra
+from rooflens.jsonfile import json_text
 from rooflens.pipeline.run import Prediction
 from rooflens.report.blocks import Block
 from rooflens.report.document import analysis_document, with_gates
@@ -48,7 +48,7 @@ class Analysis:
         return with_gates(self._ungated, self.gates)
 
     def to_json(self, indent: int | None = 2) -> str:
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=True)
+        return json_text(self.to_dict(), indent)
 
     def to_markdown(self) -> str:
         from rooflens.report.render.markdown import render

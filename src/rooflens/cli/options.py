@@ -1,7 +1,6 @@
 """The options that several verbs share, declared once, and how a result leaves: stdout, files, exit status."""
 
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -11,6 +10,7 @@ import typer
 
 from rooflens.cli import streams
 from rooflens.errors import PartialResult, SyntaxFault
+from rooflens.jsonfile import json_text
 from rooflens.report.blocks import Block, Roofline
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _unicode(stream: TextIO) -> bool:
 
 
 def as_json(document: Any) -> str:
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    return json_text(document) + "\n"
 
 
 def emit(text: str, output: str | None, pictures: "tuple[Written, ...]" = ()) -> None:
