@@ -6,6 +6,7 @@ import sys
 from rooflens.errors import RooflensError
 
 INTERRUPTED, TERMINATED = 130, 143
+_received: list[int] = []  # the parser's library tells every interruption as Ctrl-C; this tells which signal it was
 
 
 class Terminated(KeyboardInterrupt):
@@ -29,7 +30,7 @@ def main() -> None:
     except KeyboardInterrupt:
         streams.say("rooflens: interrupted")
         status = INTERRUPTED
-    sys.exit(status)
+    sys.exit(TERMINATED if status == INTERRUPTED and signal.SIGTERM in _received else status)
 
 
 def _run(arguments: list[str]) -> int:
@@ -57,4 +58,5 @@ def _run(arguments: list[str]) -> int:
 
 
 def _terminated(signum: int, frame: object) -> None:
+    _received.append(signum)
     raise Terminated
