@@ -214,6 +214,24 @@ def test_attention_is_one_kernel_at_every_level() -> None:
         assert all(g["ops"] == [a] for a in attention for g in d["groups"] if a in g["ops"])
 
 
+@pytest.mark.parametrize("others", [0, 1])
+def test_overlapping_parts_of_one_tensor(others: int) -> None:
+    """By itself the subtraction reads two parts of 16; so it does in a group, unless another member reads parts as well:
+    together they are then no more than the tensor of 17, or than what the one that reads most of it would read."""
+
+    def forward(m: Any, x: Any) -> Any:
+        y = torch.relu(x[:, 1:] - x[:, :-1])
+        return y + (x[:, 1:] + x[:, :-1]) if others else y
+
+    d = rooflens.fuse(Calls(forward), torch.empty(1, 17, device="meta")).to_dict()
+    edges = [(e["from"], e["to"], e["rule"], e["bytes"]) for e in d["fusion"]["edges"]]
+    part = 16 * 4
+    assert edges[0] == ("sub", "relu", "pointwise chain", 2 * part)
+    assert [e for e in edges if e[2] == "shared read"] == [("sub", "add", "shared read", 2 * part)] * others
+    assert d["totals"]["bytes"] == 2 * part + part
+    assert sum(e[3] for e in edges) == d["fusion"]["before"]["bytes"] - d["fusion"]["after"]["bytes"]
+
+
 def test_an_opaque_op_is_never_fused() -> None:
     class Odd(torch.autograd.Function):
         @staticmethod
@@ -261,12 +279,14 @@ def _bytes(graph: Graph, traffic: Any, readers: dict[int, set[int]], members: se
     results = {graph.tensors[o].base for o in graph.outputs}
     wanted = {o for o in own if o in results or graph.tensors[o].name or not readers[o] or readers[o] - members}
     regions: dict[int, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
+    alone: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for i in kernels:
         mine = {graph.tensors[o].base for o in graph.ops[i].outputs}
         for a in traffic[i][0]:
             if a.region[0] not in own - mine:
                 regions[a.region[0]][a.region] = max(regions[a.region[0]][a.region], a.bytes)
-    whole = {owner: max(graph.tensors[owner].bytes, *parts.values()) for owner, parts in regions.items()}
+                alone[a.region[0]][i] += a.bytes
+    whole = {owner: max(graph.tensors[owner].bytes, *alone[owner].values()) for owner in regions}
     read = sum(min(sum(parts.values()), whole[owner]) for owner, parts in regions.items())
     return read + sum(a.bytes for i in kernels for a in traffic[i][1] if a.region[0] in wanted)
 

@@ -4,7 +4,8 @@ Work adds up. Memory that a member wrote is not read again, and not written wher
 members read from outside is read once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import chain
 
 from rooflens.costs.sheet import CostSheet, OpCost, flop
 from rooflens.costs.traffic import Access, Region
@@ -61,11 +62,11 @@ def _read_bytes(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[o
             params += row.param_bytes
         else:
             split.append(place)
-    for owner, accesses in outside_reads(sheet, flow, split, of, mine).items() if split else ():
-        if accesses[0].stored:
-            params += once(accesses, tensors[owner].bytes)
+    for owner, readers in outside_reads(sheet, flow, split, of, mine).items() if split else ():
+        if is_stored(readers):
+            params += once(readers.values(), tensors[owner].bytes)
         else:
-            read += once(accesses, tensors[owner].bytes)
+            read += once(readers.values(), tensors[owner].bytes)
     return read, params
 
 
@@ -89,25 +90,35 @@ def _written_bytes(sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequenc
     return total
 
 
-def once(accesses: Sequence[Access], whole: int) -> int:
-    """Bytes of one tensor's memory that are read, however often: each region once, at the size of its largest reader, and
-    together never more than the `whole`, of which regions may be overlapping parts."""
+Readers = dict[int, list[Access]]  # by place of the op: what it reads of one tensor's memory
+
+
+def once(readers: Collection[Sequence[Access]], whole: int) -> int:
+    """Bytes of one tensor's memory that are read, however many read them: each region once, at the size of its largest
+    reader. Regions may be overlapping parts: together they are no more than the `whole`, or than what one op reads by
+    itself, which counts each of its own regions."""
     largest: dict[Region, int] = {}
-    for access in accesses:
+    for access in chain.from_iterable(readers):
         largest[access.region] = max(largest.get(access.region, 0), access.bytes)
     total = sum(largest.values())
-    return total if len(largest) == 1 else min(total, max(whole, *largest.values()))
+    if len(largest) == 1 or total <= whole:
+        return total
+    return min(total, max(whole, *(sum(a.bytes for a in accesses) for accesses in readers)))
+
+
+def is_stored(readers: Readers) -> bool:
+    return next(iter(readers.values()))[0].stored
 
 
 def outside_reads(
     sheet: CostSheet, flow: Flow, ops: Sequence[int], of: Sequence[object], mine: object
-) -> dict[int, list[Access]]:
+) -> dict[int, Readers]:
     """What `ops`, members of the group `mine`, read that no member wrote, by the tensor that owns it."""
-    found: dict[int, list[Access]] = {}
+    found: dict[int, Readers] = {}
     for place in ops:
         for access in sheet.traffic(place)[0]:
             if not _written_by(flow, access.region[0], place, mine, of):
-                found.setdefault(access.region[0], []).append(access)
+                found.setdefault(access.region[0], {}).setdefault(place, []).append(access)
     return found
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rooflens.costs.sheet import CostSheet
 from rooflens.costs.traffic import Access
-from rooflens.fusion.account import once, outside_reads, stays
+from rooflens.fusion.account import Readers, once, outside_reads, stays
 from rooflens.fusion.flow import NOBODY, Flow, flow_of
 from rooflens.fusion.partition import Partition
 from rooflens.fusion.rules import NOT_ASKED, SHARED
@@ -73,31 +73,21 @@ def _written(sheet: CostSheet, place: int, owner: int) -> int:
 
 
 def _shared(partition: Partition, flow: Flow, of: list[int]) -> Iterator[Edge]:
+    sheet = partition.sheet
     for number, group in enumerate(partition.groups):
         if len(group.ops) > 1:
-            for owner, readers in _readers(partition.sheet, flow, group.ops, of, number).items():
-                yield from _again(readers, partition.sheet.graph.tensors[owner].bytes)
+            for owner, readers in outside_reads(sheet, flow, group.ops, of, number).items():
+                yield from _again(readers, sheet.graph.tensors[owner].bytes)
 
 
-def _readers(
-    sheet: CostSheet, flow: Flow, ops: tuple[int, ...], of: list[int], number: int
-) -> dict[int, list[tuple[int, list[Access]]]]:
-    """By tensor from outside: the members that read it, and what of it."""
-    found: dict[int, list[tuple[int, list[Access]]]] = {}
-    for place in ops:
-        for owner, accesses in outside_reads(sheet, flow, (place,), of, number).items():
-            found.setdefault(owner, []).append((place, accesses))
-    return found
-
-
-def _again(readers: list[tuple[int, list[Access]]], whole: int) -> Iterator[Edge]:
+def _again(readers: Readers, whole: int) -> Iterator[Edge]:
     """What each further reader finds on chip already: what the group reads grows by less than its own bytes."""
-    known: list[Access] = []
-    read = 0
-    for place, accesses in readers:
+    known: list[list[Access]] = []
+    read, first = 0, next(iter(readers))
+    for place, accesses in readers.items():
         own = sum(a.bytes for a in accesses)
-        known += accesses
+        known.append(accesses)
         now = once(known, whole)
         if own > now - read:
-            yield Edge(readers[0][0], place, SHARED, None, own - (now - read))
+            yield Edge(first, place, SHARED, None, own - (now - read))
         read = now

@@ -7,7 +7,7 @@ from typing import Any
 from rooflens.costs.reuse import Reuse, reuse_together
 from rooflens.costs.sheet import OpCost
 from rooflens.estimate.roofline import Estimate, GroupTime
-from rooflens.fusion.account import outside_reads, stays
+from rooflens.fusion.account import is_stored, outside_reads, stays
 from rooflens.fusion.edges import Edge, groups_of
 from rooflens.fusion.flow import flow_of
 from rooflens.fusion.partition import Group, Partition
@@ -214,11 +214,11 @@ def _tensors(groups: Partition, of: Sequence[int]) -> dict[str, int]:
     kernels = [place for place, op in enumerate(sheet.graph.ops) if not op.view]
     for place in kernels:
         members.setdefault(of[place], []).append(place)
-    read = [a for ops in members.values() for a in outside_reads(sheet, flow, ops, of, of[ops[0]]).values()]
+    read = [r for ops in members.values() for r in outside_reads(sheet, flow, ops, of, of[ops[0]]).values()]
     written = (a for place in kernels for a in sheet.traffic(place)[1] if stays(flow, a.region[0], of))
     return {
-        "reads": sum(not accesses[0].stored for accesses in read),
-        "param_reads": sum(accesses[0].stored for accesses in read),
+        "reads": sum(not is_stored(readers) for readers in read),
+        "param_reads": sum(is_stored(readers) for readers in read),
         "writes": sum(1 for _ in written),
     }
 
