@@ -129,7 +129,7 @@ def test_a_cycle_through_the_outside_is_cut() -> None:
 
     found = _reasons(Calls(forward, pool=nn.MaxPool2d(3, 1, 1)), (1, 4, 8, 8))
     assert found["relu", "sigmoid"] == "pointwise chain"
-    assert found["sigmoid", "add"] == "cycle through the outside (pool reads the group first)"
+    assert found["sigmoid", "add"] == "join order (cycle through the outside: pool reads the group first)"
 
 
 def test_a_result_of_the_model_stays_written() -> None:
@@ -249,6 +249,10 @@ def test_an_opaque_op_is_never_fused() -> None:
 
 # what must hold for any graph
 
+REASONS = {
+    "fork", "join order", "capacity", "unlisted pair", "graph output", "saved for backward", "dtype change", "opaque op"
+}  # fmt: skip
+
 
 def check(graph: Graph, found: Partition) -> None:
     """Every op once, an order that can run, no path out of a group and back, and bytes followed to the last one."""
@@ -269,6 +273,7 @@ def check(graph: Graph, found: Partition) -> None:
     saved = sum(row.bytes for row in found.sheet.rows) - sum(g.cost.bytes for g in found.groups)
     assert sum(e.bytes for e in edges if e.rule is not None) == saved
     assert all((e.rule is None) != (e.reason is None) for e in edges)
+    assert all(e.reason is None or e.reason.partition(" (")[0] in REASONS for e in edges)
     assert all((of[e.before] == of[e.after]) == (e.rule is not None) for e in edges)
 
 

@@ -88,15 +88,15 @@ RULES = (
 )  # fmt: skip
 RULE_NAMES = frozenset(r.name for r in RULES)
 
-# Why an edge is cut. `{}` takes what is known of the edge.
+# Why an edge is cut. `{}` takes what is known of the edge; what begins alike is told apart in parentheses.
 FORK = "fork ({} other reader{})"
 JOIN_ORDER = "join order"
 CAPACITY = "capacity (needs {}, has {})"
 UNLISTED = "unlisted pair ({} then {})"
-SHAPE = "shape ({} elements then {})"
+SHAPE = "unlisted pair (shape: {} elements then {})"
 OUTPUT = "graph output"
 SAVED = "saved for backward"
 DTYPE = "dtype change ({} to {})"
 OPAQUE = "opaque op"
-NOT_ASKED = "fusion none"
-CYCLE = "cycle through the outside ({} reads the group first)"
+NOT_ASKED = "unlisted pair (level none has no rules)"
+CYCLE = "join order (cycle through the outside: {} reads the group first)"

@@ -7,19 +7,19 @@ from rooflens.report.sections.fusion import cut_edges
 from rooflens.report.sections.ranking import is_fused
 from rooflens.units import show
 
-# The reasons of `fusion/rules.py` by how they begin, for whoever meets them for the first time.
+# The reasons of `fusion/rules.py` by how they begin, the first that fits, for whoever meets them for the first time.
 REASON_WORDS = {
     "fork": "another op reads it too, so that it must be written anyway",
+    "join order (cycle through the outside": "another kernel must run between the two",
     "join order": "its reader waits for another branch as well",
     "capacity": "what would have to stay on the chip does not fit there",
+    "unlisted pair (shape": "the two go over different numbers of elements",
+    "unlisted pair (level none": "nothing is fused at this level",
     "unlisted pair": "no rule lets one kernel do both",
-    "shape": "the two go over different numbers of elements",
     "graph output": "it is a result of the model, which must be written",
     "saved for backward": "the backward pass reads it later",
     "dtype change": "the type changes between them",
     "opaque op": "one of the two is an op whose work is unknown",
-    "fusion none": "nothing is fused at this level",
-    "cycle through the outside": "another kernel must run between the two",
 }
 
 
