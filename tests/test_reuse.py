@@ -52,6 +52,23 @@ def test_gradients_of_windows_and_matrices_have_none() -> None:
     assert found["relu_backward"] is not None
 
 
+@pytest.mark.parametrize("size", [16, 224])
+def test_a_convolution_with_its_pool_on_line_buffers(size: int) -> None:
+    """Per pixel 18 + 1 + 3/4 ops; 2 + 2 + 5/4 bytes one by one, 1 + 1/4 as one unit (docs/fusion.md)."""
+    text = f"1x1x{size}x{size} | conv2d 1 k3 p1 | relu | maxpool2d k2"
+    options = {"dtype": "int8", "reuse": "line-buffer", "on": "linebuffer-cnn"}
+    (unit,) = rooflens.fuse(text, fusion="tile", **options).to_dict()["groups"]
+    assert unit["reuse"] == pytest.approx(
+        {
+            "mode": "line-buffer",
+            "ops_per_output": 19.75,
+            "bytes_per_output": 1.25,
+            "intensity": 15.8,
+            "unfused_intensity": 19.75 / 5.25,
+        }
+    )
+
+
 def test_a_product_reads_a_row_and_a_column() -> None:
     torch = pytest.importorskip("torch")
 
