@@ -140,6 +140,13 @@ def test_at_level_none_it_says_what_could_be() -> None:
     assert "Add --fusion chain" in words(terminal.render(fusion_blocks_of(document(fusion="none"))))
 
 
+def test_one_kernel_is_no_kernels(cli) -> None:
+    assert "layers runs as 1 kernel instead of 2 and moves" in cli("fuse", "8x8 | relu | relu").stdout.replace(
+        "\n", " "
+    )
+    assert "at level chain: 1 kernel runs by itself." in words(cli("fuse", "8x8 | relu").stdout)
+
+
 def test_nothing_to_fuse_is_said() -> None:
     text = words(str(rooflens.fuse("4x16 | softmax")))
     assert "Nothing of" in text and "No two kernels that follow each other are left apart." in text
@@ -248,13 +255,21 @@ def test_arrows_lead_from_where_each_op_stands_alone() -> None:
 
 
 def test_arrows_are_those_of_the_heaviest_where_they_are_many() -> None:
-    many = " | ".join(f"conv2d {8 * i} k3 p1 | relu" for i in range(1, 15))
+    count = chart.ARROWS_FOR + 4
+    many = " | ".join(f"conv2d {8 * i} k3 p1 | relu" for i in range(1, count + 1))
     drawn = chart.chart_of(rooflens.fuse(f"1x8x8x8 | {many}", on="l4").to_dict())
     assert drawn is not None
     assert {a.number for a in drawn.arrows} == set(range(1, chart.ARROWS_FOR + 1))
-    assert f"the {chart.ARROWS_FOR} heaviest of 14" in drawn.footnotes[0]
+    assert f"the {chart.ARROWS_FOR} heaviest of {count}" in drawn.footnotes[0]
     assert "∘" in "".join(textplot.plain(textplot.draw(drawn)))
     assert all(line.isascii() for line in textplot.plain(textplot.draw(drawn, unicode=False)))
+
+
+def test_a_cnn_has_an_arrow_from_every_member() -> None:
+    """9 conv+bn+relu, 11 conv+bn and 8 add+relu: 27 + 22 + 16 members."""
+    pytest.importorskip("torch")
+    drawn = chart.chart_of(rooflens.fuse("resnet18", on="h100-sxm").to_dict())
+    assert drawn is not None and len(drawn.arrows) == 65
 
 
 def test_the_picture_has_arrows_and_is_the_same_each_time() -> None:

@@ -9,7 +9,7 @@ from rooflens.report.sections.ranking import Row, is_fused, members_of, ranked, 
 
 OFFCHIP = ("dram", "hbm", "gddr", "lpddr")
 LOWEST_INTENSITY_DECADE = -2
-ARROWS_FOR = 10  # units whose members are shown: with more, arrows hide what they lead to
+ARROWS_FOR = 60  # units whose members are shown: a CNN has all of its arrows, thousands would hide the dots
 SHORTEST_S = 1e-30  # no machine works so quickly, and a rate over less is more than a float holds
 
 

@@ -32,18 +32,24 @@ def _done(document: dict[str, Any]) -> tuple[str, ...]:
     return _bytes(document), _time(document), _left(document)
 
 
+def _kernels(count: int) -> str:
+    return f"{count:,} kernel" if count == 1 else f"{count:,} kernels"
+
+
+def _alone(count: int) -> str:
+    return f"{_kernels(count)} {'runs by itself' if count == 1 else 'run one by one'}"
+
+
 def _bytes(document: dict[str, Any]) -> str:
     f, name = document["fusion"], document["model"]["name"]
     before, after = f["before"], f["after"]
     if after["kernels"] == before["kernels"]:
-        return (
-            f"Nothing of {name} can be fused at level {f['level']}: all {before['kernels']:,} kernels run one by one."
-        )
+        return f"Nothing of {name} can be fused at level {f['level']}: {_alone(before['kernels'])}."
     fewer = 1 - after["bytes"] / before["bytes"] if before["bytes"] else 0.0
     return (
-        f"Fused, {name} runs as {after['kernels']:,} kernel{'s' * (after['kernels'] != 1)} instead of "
-        f"{before['kernels']:,} and moves {show(after['bytes'], 'B')} instead of {show(before['bytes'], 'B')} "
-        f"({fewer:.1%} less) for {_work(f)}: what one op makes and the next one reads stays on the chip."
+        f"Fused, {name} runs as {_kernels(after['kernels'])} instead of {before['kernels']:,} and moves "
+        f"{show(after['bytes'], 'B')} instead of {show(before['bytes'], 'B')} ({fewer:.1%} less) for {_work(f)}: what "
+        "one op makes and the next one reads stays on the chip."
     )
 
 
@@ -86,8 +92,8 @@ def _possible(document: dict[str, Any]) -> tuple[str, ...]:
     """Nothing is fused: what the edges carry, and what the levels would gain where a chip says what bytes cost."""
     f, edges = document["fusion"], cut_edges(document)
     first = (
-        f"At level none nothing is fused: {f['before']['kernels']:,} kernels run one by one and move "
-        f"{show(f['before']['bytes'], 'B')}."
+        f"At level none nothing is fused: {_alone(f['before']['kernels'])} and "
+        f"{'moves' if f['before']['kernels'] == 1 else 'move'} {show(f['before']['bytes'], 'B')}."
     )
     carried = show(sum(e["bytes"] for e in edges), "B")
     second = f"Of these, {carried} only pass from one kernel to the next: the most that fusing can save."
