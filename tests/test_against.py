@@ -113,6 +113,17 @@ def test_product_as_a_loop() -> None:
     }
 
 
+def test_attention_in_parts() -> None:
+    """Scores of a bias, so that Inductor does not take it for an attention it knows."""
+    found = differences(
+        ours_and_theirs(
+            lambda m, q, k, v, b: torch.softmax(q @ k + b, -1) @ v, (4, 16, 8), (4, 8, 16), (4, 16, 8), (16, 16)
+        )
+    )
+    assert found["softmax", "matmul:2"] == "attention in parts"
+    assert set(found.values()) <= {"attention in parts", "extern GEMM without epilogue"}
+
+
 def test_norm_after_norm() -> None:
     found = differences(ours_and_theirs(lambda m, x: m.b(m.a(x)), (8, 16), a=nn.LayerNorm(16), b=nn.LayerNorm(16)))
     assert found == {("a", "b"): "norm after norm"}

@@ -102,11 +102,21 @@ def test_nothing_moves_less_than_the_floor(model: str, floor: int) -> None:
 # the table of rules
 
 
+def _example(text: str, **options: Any) -> dict[str, Any]:
+    """Layer text, or a formula of q, k and v."""
+    if "@" not in text:
+        return rooflens.fuse(text, **options).to_dict()
+    names = {"softmax": torch.softmax, "relu": torch.relu}
+    module = Calls(lambda m, q, k, v: eval(text, {**names, "q": q, "k": k, "v": v}))
+    shapes = ((2, 4, 16, 8), (2, 4, 8, 16), (2, 4, 16, 8))
+    return rooflens.fuse(module, tuple(torch.empty(s, device="meta") for s in shapes), **options).to_dict()
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 def test_each_rule_fuses_its_example_and_leaves_the_other(rule: Any) -> None:
-    d = rooflens.fuse(rule.fuses, on=FITS, fusion=rule.level).to_dict()
+    d = _example(rule.fuses, on=FITS, fusion=rule.level)
     assert any(e["rule"] == rule.name for e in d["fusion"]["edges"])
-    d = rooflens.fuse(rule.cuts, on=TIGHT, fusion=rule.level).to_dict()
+    d = _example(rule.cuts, on=TIGHT, fusion=rule.level)
     assert all(e["rule"] != rule.name for e in d["fusion"]["edges"])
     assert any((e["reason"] or "").startswith(rule.reason) for e in d["fusion"]["edges"])
 
@@ -212,6 +222,57 @@ def test_attention_is_one_kernel_at_every_level() -> None:
         attention = {op["id"] for op in d["ops"] if op["kind"] == "attention"}
         assert len(attention) == 12
         assert all(g["ops"] == [a] for a in attention for g in d["groups"] if a in g["ops"])
+
+
+# 2 items of 4 heads, 16 queries and keys of size 8: an operand is 1024 floats, the scores are 2048
+_SIDE, _SCORES = 4 * 1024, 4 * 2048
+_MASK = torch.empty(16, 16, device="meta")
+
+
+@pytest.mark.parametrize(
+    ("text", "kernels", "moved"),
+    [
+        ("softmax(q @ k, -1) @ v", 1, 4 * _SIDE),
+        ("softmax(q @ k * 0.5 + mask, -1) @ v", 1, 4 * _SIDE + 4 * 16 * 16),
+        ("dropout(softmax((q @ k).float(), 3).to(q.dtype)) @ v", 1, 4 * _SIDE),
+        ("softmax(q @ k, -2) @ v", 3, 4 * _SIDE + 4 * _SCORES),  # along the queries: no row is ready before all are
+        ("softmax(q @ k, -1).transpose(-1, -2) @ v", 3, 4 * _SIDE + 4 * _SCORES),
+        ("v.transpose(-1, -2) @ softmax(q @ k, -1)", 3, 4 * _SIDE + 4 * _SCORES),
+        ("(lambda a: (a @ v, a))(softmax(q @ k, -1))", 3, 4 * _SIDE + 4 * _SCORES),  # weights are a result too
+        ("(lambda s: (softmax(s, -1) @ v) * s.mean())(q @ k)", 4, 4 * _SIDE + 5 * _SCORES + 2 * 4),
+    ],
+)
+def test_written_out_attention(text: str, kernels: int, moved: int) -> None:
+    """As one kernel it moves q, k, v, the result and a mask; in parts also what is written and read between them."""
+    names = {
+        "softmax": torch.softmax, "mask": _MASK, "dropout": lambda x: nn.functional.dropout(x, training=False)
+    }  # fmt: skip
+    module = Calls(lambda m, q, k, v: eval(text, {**names, "q": q, "k": k, "v": v}))
+    shapes = ((2, 4, 16, 8), (2, 4, 8, 16), (2, 4, 16, 8))
+    d = rooflens.fuse(module, tuple(torch.empty(s, device="meta") for s in shapes)).to_dict()
+    assert (d["fusion"]["after"]["kernels"], d["totals"]["bytes"]) == (kernels, moved)
+    graph = d["fusion"]["edges"]
+    assert all((e["rule"] is None) != (e["reason"] is None) for e in graph)
+
+
+def test_the_attention_of_swin_is_one_kernel() -> None:
+    """Its bias is found by index; half of its blocks have a mask as well."""
+    d = rooflens.fuse("swin_t").to_dict()
+    kind = {op["id"]: op["kind"] for op in d["ops"]}
+    units = [[kind[o] for o in g["ops"]] for g in d["groups"] if "softmax" in (kind[o] for o in g["ops"])]
+    assert len(units) == 12
+    assert all(unit.count("matmul") == 2 and unit.count("gather") == 1 for unit in units)
+
+
+def test_attention_in_training_keeps_what_backward_reads() -> None:
+    """Scores go unwritten, the softmax is written: its gradient reads it."""
+    scale = nn.Parameter(torch.empty(1, device="meta"))
+    module = Calls(lambda m, q, k, v: torch.softmax(m.scale * q @ k, -1) @ v, scale=scale)
+    shapes = ((2, 4, 16, 8), (2, 4, 8, 16), (2, 4, 16, 8))
+    inputs = tuple(torch.empty(s, device="meta") for s in shapes)
+    d = rooflens.fuse(module, inputs, mode="training", optimizer="none").to_dict()
+    unit = next(g for g in d["groups"] if g["pattern"] == "matmul+softmax+matmul")
+    assert (unit["input_bytes"], unit["output_bytes"]) == (3 * _SIDE, _SIDE + _SCORES)
 
 
 @pytest.mark.parametrize("others", [0, 1])

@@ -118,6 +118,8 @@ def _is_folded(groups: Partition, kernels: Sequence[frozenset[int]], before: int
 
 def _in_epilogue(groups: Partition, of: Sequence[int], place: int) -> bool:
     ops = groups.sheet.graph.ops
+    if _role(ops[place]) == "matmul":
+        return False
     return any(_role(ops[other]) == "matmul" and other != place for other in groups.groups[of[place]].ops)
 
 
@@ -172,6 +174,9 @@ DIFFERENCES = (
     _row("product as a loop", APART,
          "small batched products read their scaled operand as they compute it",
          lambda m: m.after.kind == "matmul" and "loops" in m.names),
+    _row("attention in parts", TOGETHER,
+         "an attention that is written out runs as two library calls with a softmax between them",
+         lambda m: m.before.kind in ("softmax", "cast") and m.after.kind == "matmul"),
     _row("norm after norm", APART,
          "two norms of the same rows share a kernel; ours have one norm each",
          lambda m: _role(m.before) == _role(m.after) == "norm"),

@@ -2,7 +2,7 @@
 
 A group that an outside op has read takes no further member. So no path leaves a group and comes back, and running the
 groups in the order of their last members is legal, without a search for cycles. The merges at the end (`late epilogue`,
-`residual add`) join a product whose only reader is the other group, for which the same holds.
+`residual add`, `written-out attention`) join a product whose only reader is the other group, for which the same holds.
 """
 
 from typing import NamedTuple
@@ -46,7 +46,9 @@ class Chains:
         self.opaque = [row.opaque for row in sheet.rows]
         self.of: list[Cluster | None] = [None] * len(self.graph.ops)
         self.rule_of: list[str | None] = [None] * len(self.graph.ops)  # by which it joined the group it is in
-        self.merged_by: list[str | None] = [None] * len(self.graph.ops)  # by which its loop joined a product
+        self.merged_by: list[tuple[str, int] | None] = [None] * len(
+            self.graph.ops
+        )  # by which its loop joined which product
         self.links: list[Link] = []
         for place, op in enumerate(self.graph.ops):
             if not op.view:

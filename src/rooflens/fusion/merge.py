@@ -17,9 +17,9 @@ def merge_activations(chains: Chains) -> None:
     """Loops that read one product and nothing else but weights."""
     for loop in clusters_of(chains):
         if loop.kind == r.LOOP and _elementwise(chains, loop):
-            outside = _outside(chains, loop)
+            outside = outside_of(chains, loop)
             if len(outside) == 1 and _only_reader(chains, loop, outside[0]):
-                _merge(chains, loop, outside[0], r.ACTIVATION)
+                merge(chains, loop, outside[0], r.ACTIVATION)
 
 
 def merge_residuals(chains: Chains) -> None:
@@ -30,7 +30,7 @@ def merge_residuals(chains: Chains) -> None:
         found = [(chains.of[chains.flow.writers[o]], o) for o in _added(chains, loop)]
         last = max(found, key=lambda f: f[0].last if f[0] else NOBODY, default=None)
         if last is not None and _only_reader(chains, loop, last[1]):
-            _merge(chains, loop, last[1], r.JOIN)
+            merge(chains, loop, last[1], r.JOIN)
 
 
 def clusters_of(chains: Chains) -> list[Cluster]:
@@ -44,7 +44,7 @@ def _elementwise(chains: Chains, loop: Cluster) -> bool:
     return all(OPS[chains.graph.ops[place].kind].role in r.ELEMENTWISE for place in loop.ops)
 
 
-def _outside(chains: Chains, loop: Cluster) -> list[int]:
+def outside_of(chains: Chains, loop: Cluster) -> list[int]:
     """Activations that it reads from memory."""
     tensors, flow = chains.graph.tensors, chains.flow
     found = dict.fromkeys(o for place in loop.ops for o in flow.reads[place])
@@ -82,11 +82,11 @@ def _only_reader(chains: Chains, loop: Cluster, owner: int) -> bool:
     )
 
 
-def _merge(chains: Chains, loop: Cluster, owner: int, rule: str) -> None:
+def merge(chains: Chains, loop: Cluster, owner: int, rule: str) -> None:
     product = chains.of[chains.flow.writers[owner]]
     assert product is not None
     for place in loop.ops:
         chains.of[place] = product
-        chains.merged_by[place] = rule
+        chains.merged_by[place] = rule, chains.flow.writers[owner]
     product.ops += loop.ops
     product.last = max(product.last, loop.last)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from rooflens.costs.sheet import CostSheet, OpCost, flop
 from rooflens.fusion import rules as r
 from rooflens.fusion.account import Work, group_cost, work_of
+from rooflens.fusion.attention import merge_attention
 from rooflens.fusion.chain import Chains, Cluster, Link
 from rooflens.fusion.flow import NOBODY, Flow, flow_of
 from rooflens.fusion.merge import merge_activations, merge_residuals
@@ -53,6 +54,7 @@ def partition(sheet: CostSheet, level: str, hardware: Hardware | None = None) ->
         return Partition(sheet=sheet, level=level, groups=groups)
     flow = flow_of(sheet.graph)
     chains = Chains(sheet, flow)
+    merge_attention(chains)
     merge_activations(chains)
     if level != "chain":
         merge_residuals(chains)
@@ -154,4 +156,4 @@ def _decided(chains: Chains, link: Link, whole: Sequence[Cluster | None], tiled:
 def _way(chains: Chains, link: Link) -> str | None:
     """The rule by which the reader's loop joined the writer's product, or else by which the reader joined its group."""
     merged = chains.merged_by[link.after]
-    return merged if merged and merged != chains.merged_by[link.before] else chains.rule_of[link.after]
+    return merged[0] if merged and merged != chains.merged_by[link.before] else chains.rule_of[link.after]

@@ -2,8 +2,8 @@
 
 Groups are of four classes. `product`: a convolution or matrix product with what is done to each of its outputs.
 `loop`: a generated kernel that goes element by element. `rows`: a generated kernel that needs whole rows first (norms,
-softmax, reductions). `alone`: a kernel of its own that nothing joins. Each row of the table has a network in layer text
-that fuses by it, and one that must not.
+softmax, reductions). `alone`: a kernel of its own that nothing joins. Each row of the table has a network that fuses by
+it, and one that must not: in layer text or, where that has no words for it, in torch's.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ ELEMENTWISE = frozenset({"affine", "pointwise"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """`fuses` and `cuts` are layer texts; in `cuts` the pair that the rule speaks of stays apart, for `reason`."""
+    """`fuses` and `cuts` are layer texts, or formulas of q, k and v; in `cuts` the pair that the rule speaks of stays apart,
+    for `reason`."""
 
     name: str
     level: str
@@ -38,6 +39,7 @@ def _rule(name: str, level: str, before: str, after: str, what: str, fuses: str,
 
 EPILOGUE, ACTIVATION, CHAIN, INLINE = "epilogue", "late epilogue", "pointwise chain", "computed where read"
 INTO_ROWS, OUT_OF_ROWS, SHARED, JOIN = "into rows", "after rows", "shared read", "residual add"
+ATTENTION = "written-out attention"
 MLP, POOLED, INVERTED, SEPARABLE = "MLP in tiles", "pool in tiles", "inverted residual in tiles", "separable in tiles"
 BLOCK, DEPTH_FIRST = "residual block in tiles", "depth first"
 FITS, TIGHT = "h100-sxm", "h100-sxm with sm.shared=64B"  # chips on which the examples of level tile fuse, and do not
@@ -65,6 +67,9 @@ RULES = (
     _rule(OUT_OF_ROWS, "chain", "rows", "affine, pointwise or move op over the same rows",
           "a norm's or softmax's output goes on through element-wise ops before it is written",
           "4x16x32 | layernorm | relu", "4x16x32 | layernorm | softmax", "unlisted pair"),
+    _rule(ATTENTION, "chain", "matrix product", "softmax over its rows, then the product with it",
+          "scores, their mask and softmax stay on chip, block by block, as in an attention that is one op",
+          "softmax(q @ k, -1) @ v", "relu(q @ k) @ v", "unlisted pair"),
     _rule(JOIN, "residual", "product that runs last", "loop with the residual add, read by nobody else",
           "the residual add and its activation join the product whose output arrives last",
           f"{_IMAGE} | conv2d 8 k3 p1 | batchnorm | add input | relu",

@@ -196,6 +196,13 @@ def _sorted(place: int) -> Callable[[str, Any, Any], Detail]:
     return detail
 
 
+def _softmax(kind: str, args: Any, kwargs: Any) -> Detail:
+    """Along the last axis where nothing else is said."""
+    axis = _at(args, 1, kwargs.get("dim", -1))
+    last = not args[0].dim() or axis in (-1, args[0].dim() - 1)
+    return kind, (() if last else (("axis", int(axis)),)), ()
+
+
 def _along(x: torch.Tensor, axes: Any) -> tuple[int, ...]:
     return tuple(int(x.shape[axis]) for axis in axes) if x.dim() else (1,)
 
@@ -232,6 +239,7 @@ DETAILS: dict[str, Callable[[str, Any, Any], Detail]] = {
     "_adaptive_avg_pool3d": _axes(3),
     **dict.fromkeys(("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"), _bag),
     "_trilinear": _trilinear,
+    **dict.fromkeys(("softmax", "_softmax", "_safe_softmax", "special_softmax"), _softmax),
     "fractional_max_pool2d": _window_only(2),
     "fractional_max_pool3d": _window_only(3),
     **dict.fromkeys(("sort", "argsort", "mode", "unique_dim"), _sorted(1)),
