@@ -142,6 +142,24 @@ def test_a_cycle_through_the_outside_is_cut() -> None:
     assert found["sigmoid", "add"] == "join order (cycle through the outside: pool reads the group first)"
 
 
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda x: torch.relu(x.flatten(2)).view(1, 8, 8, 8),  # the activation sees another shape
+        lambda x: torch.relu(x)[:, :, 1:, 1:],  # the next convolution sees a part
+        lambda x: torch.relu(x).view(1, 16, 4, 8),
+    ],
+)
+def test_tiles_stop_where_places_are_numbered_anew(between: Any) -> None:
+    """Which tile of the one would hold what a tile of the other needs is not what windows say."""
+    parts = {"one": nn.Conv2d(8, 8, 1), "two": nn.LazyConv2d(4, 1)}
+    module = Calls(lambda m, x: m.two(between(m.one(x))), **parts)
+    module(torch.zeros(1, 8, 8, 8))
+    d = rooflens.fuse(module, torch.zeros(1, 8, 8, 8), fusion="tile", on=FITS).to_dict()
+    assert d["fusion"]["level"] == "tile"
+    assert all("one" not in g["ops"] or "two" not in g["ops"] for g in d["groups"])
+
+
 def test_a_result_of_the_model_stays_written() -> None:
     def forward(m: Any, x: Any) -> Any:
         y = m.conv(x)

@@ -10,6 +10,7 @@ from math import prod
 from rooflens.costs.sheet import CostSheet
 from rooflens.fusion import rules as r
 from rooflens.fusion.chain import Chains, Cluster
+from rooflens.fusion.flow import NOBODY
 from rooflens.fusion.tiles import Operand, Stage, Window, bytes_of
 from rooflens.graph.records import STORED_ROLES, Op, Tensor
 from rooflens.ops.table import OPS
@@ -26,6 +27,8 @@ def stage_of(sheet: CostSheet, chains: Chains, cluster: Cluster) -> Stage | None
     rest = ops[1:] if sign != "." else ops
     if not sign or not all(OPS[graph.ops[p].kind].role in r.ELEMENTWISE for p in rest):
         return None
+    if sign != "." and len({graph.tensors[o].shape for p in ops for o in graph.ops[p].outputs}) > 1:
+        return None  # what follows the product sees it in another shape
     kind = "rows" if sign == "L" else "image" if sign != "." else _kind(graph.tensors[last.outputs[0]])
     out = graph.tensors[last.outputs[0]]
     if sign != "." and not _spans(first, graph.tensors, _size(out, kind), kind):
@@ -105,10 +108,16 @@ def _operands(chains: Chains, ops: list[int], kind: str, windowed: bool) -> tupl
                 continue
             windows = _windows(op, graph.tensors, len(_size(out, kind))) if i == main else None
             operand = _operand(tensor, kind, windows, out)
-            if operand is None:
+            if operand is None or (operand.windows and not _is_seen_whole(chains, tensor, kind)):
                 return None
             found.append(operand)
     return tuple(found)
+
+
+def _is_seen_whole(chains: Chains, tensor: Tensor, kind: str) -> bool:
+    """Do its places stand where they were written? A cut or folded view of another group's output has places of its own."""
+    written = chains.graph.tensors[tensor.base]
+    return chains.flow.writers[tensor.base] == NOBODY or _size(tensor, kind) == _size(written, kind)
 
 
 def _operand(tensor: Tensor, kind: str, windows: tuple[Window, ...] | None, out: Tensor) -> Operand | None:
