@@ -113,6 +113,23 @@ def test_product_as_a_loop() -> None:
     }
 
 
+def test_an_attention_that_inductor_knows_is_one_kernel_on_both_sides() -> None:
+    def forward(m: Any, x: Any) -> Any:
+        q, k, v = m.qkv(x).view(1, 128, 3, 4, 16).permute(2, 0, 3, 1, 4).unbind(0)
+        return torch.softmax(q @ k.transpose(-1, -2) * 0.25, -1) @ v
+
+    found = ours_and_theirs(forward, (1, 128, 64), qkv=nn.Linear(64, 192))
+    (kernel,) = [k["ops"] for k in found["kernels"] if "flash_attention" in k["name"]]
+    assert kernel == ["matmul", "mul", "softmax", "matmul:2"]
+    assert {(p["from"], p["to"]): (p["ours"], p["theirs"]) for p in found["pairs"]} == {
+        ("qkv", "matmul"): ("cut", "cut"),
+        ("qkv", "matmul:2"): ("cut", "cut"),
+        ("matmul", "mul"): ("fused", "fused"),
+        ("mul", "softmax"): ("fused", "fused"),
+        ("softmax", "matmul:2"): ("fused", "fused"),
+    }
+
+
 def test_attention_in_parts() -> None:
     """Scores of a bias, so that Inductor does not take it for an attention it knows."""
     found = differences(

@@ -207,13 +207,23 @@ def _store(part: Any, kernel: int | None, order: dict[fx.Node, int]) -> Store:
 
 
 def _value(node: fx.Node) -> Value:
-    origin = node.meta.get("from_node") or []
+    origin = _origin(node)
     return Value(
         name=node.name,
         role=_role(node),
         inputs=tuple(n.name for n in node.all_input_nodes),
         source=origin[0].name if origin else "",
     )
+
+
+def _origin(node: fx.Node) -> list[Any]:
+    """Where it came from. A call that Inductor put in the place of several (an attention that was written out) has no
+    origin; what picks its first result has that of the last one."""
+    picks = (
+        [n for n in node.users if getattr(n.target, "__name__", "") == "getitem"] if node.op == "call_function" else []
+    )
+    found: list[list[Any]] = [n.meta["from_node"] for n in (node, *picks) if n.meta.get("from_node")]
+    return found[0] if found else []
 
 
 def _role(node: fx.Node) -> str:
