@@ -74,9 +74,10 @@ def plotted(documents: Documents, path: str | None) -> "tuple[Written, ...]":
         return ()
     from rooflens.report.sections.chart import chart_of
     from rooflens.report.sections.measured import measured_chart
+    from rooflens.report.views import view_of
 
     alone = len(documents) == 1
-    drawn = [(d, measured_chart(d) if d["measured"] else chart_of(d, members=alone)) for d in documents]
+    drawn = [(d, measured_chart(d) if view_of(d) == "measure" else chart_of(d, members=alone)) for d in documents]
     charts = [(_told_apart(d, documents), c) for d, c in drawn if c is not None]
     if len(charts) > 1:
         charts = [(name, replace(c, title=name)) for name, c in charts]

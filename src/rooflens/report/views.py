@@ -10,6 +10,7 @@ from rooflens.report.blocks import Block
 from rooflens.report.sections.fusion_side import model_by_model
 from rooflens.report.sections.side import side_by_side
 from rooflens.report.sections.table import blocks_of, fusion_blocks_of, measured_blocks_of
+from rooflens.resultfile import MEASUREMENT_SCHEMA
 
 Document = dict[str, Any]
 
@@ -44,4 +45,4 @@ VIEWS = {
 
 def view_of(document: Document, asked: str = "analyze") -> str:
     """What was measured is shown as that, whoever draws it."""
-    return "measure" if document["measured"] is not None else asked
+    return "measure" if document["schema"] == MEASUREMENT_SCHEMA else asked
