@@ -132,15 +132,16 @@ def taken(sample: Callable[[], Raw], budget: Budget) -> Iterator[Raw]:
 
 
 def _timed(run: Callable[[], object], times: int) -> Raw:
-    before, cpu = _switches(), time.process_time()
+    before, cpu = switches(), time.process_time()
     start = time.perf_counter()
     for _ in range(times):
         run()
     wall = time.perf_counter() - start
-    return Raw(time_s=wall / times, wall_s=wall, cpu_s=time.process_time() - cpu, switches=_switches() - before)
+    return Raw(time_s=wall / times, wall_s=wall, cpu_s=time.process_time() - cpu, switches=switches() - before)
 
 
-def _switches() -> int:
+def switches() -> int:
+    """How often this process was made to wait for another one."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 

@@ -1,0 +1,152 @@
+"""CPUs and dtypes in, products of matrices to time out: the rate that a machine's multipliers really reach.
+
+Square matrices of random numbers, through torch and through NumPy, whose libraries differ. Sizes grow until one product
+takes too long. A dtype that its library multiplies one number at a time is found out at a small size and left alone.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from rooflens.benches.ceilings import GemmPoint
+from rooflens.benches.pinning import pinned, torch_threads
+from rooflens.benches.rounds import Probe
+from rooflens.benches.sampling import Raw, Samples, switches
+
+DTYPES = ("fp32", "fp64", "bf16", "fp16", "int8")
+TORCH = {"fp32": "float32", "fp64": "float64", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
+NUMPY = {"fp32": "float32", "fp64": "float64"}
+SIZES = (512, 1024, 2048, 3072, 4096)
+FIRST = 256
+SLOW = 0.1  # of the fp32 rate: nobody would choose that dtype to compute in
+
+
+Run = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A probe with what it multiplies."""
+
+    dtype: str
+    library: str
+    size: int
+    threads: int
+    probe: Probe
+
+    @property
+    def operations(self) -> int:
+        return 2 * self.size**3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """CPUs to work on. NumPy's library has no switch for its threads: it is asked only where it takes all CPUs."""
+
+    cpus: tuple[int, ...]
+    numpy: bool
+
+
+def point_of(product: Product, samples: Samples) -> GemmPoint:
+    n = product.size
+    return GemmPoint(
+        dtype=product.dtype, library=product.library, m=n, n=n, k=n, threads=product.threads, samples=samples
+    )
+
+
+def products(pool: Pool, dtypes: Sequence[str], sizes: Sequence[int], sample_s: float) -> Iterator[Product]:
+    """Those worth timing; `sample_s` bounds one reading."""
+    usual = first_rate("fp32", pool)
+    for dtype in dtypes:
+        if first_rate(dtype, pool) > SLOW * usual:
+            for make in makers(dtype, pool):
+                yield from _growing(pool, make, sizes, sample_s)
+
+
+def first_rate(dtype: str, pool: Pool) -> float:
+    """Of torch on one core, at a size where even a product one number at a time costs no seconds; 0 where it has none.
+    NumPy's dtypes are those that every library does well."""
+    if not _importable("torch"):
+        return float(dtype in NUMPY)
+    try:
+        run = _torch_product(dtype, FIRST)
+        alone = Pool(cpus=pool.cpus[:1], numpy=False)
+        return 2 * FIRST**3 / min(_timed(alone, run, 1).time_s for _ in range(4))
+    except (RuntimeError, TypeError, AttributeError):
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maker:
+    """Makes a product of a size, ready to run."""
+
+    dtype: str
+    library: str
+    ready: Callable[[int], Run]
+
+
+def makers(dtype: str, pool: Pool) -> Iterator[Maker]:
+    if _importable("torch"):
+        yield Maker(dtype=dtype, library="torch", ready=lambda size: _torch_product(dtype, size))
+    if dtype in NUMPY and pool.numpy and _importable("numpy"):
+        yield Maker(dtype=dtype, library="numpy", ready=lambda size: _numpy_product(dtype, size))
+
+
+def _growing(pool: Pool, make: Maker, sizes: Sequence[int], sample_s: float) -> Iterator[Product]:
+    """Until one product alone would fill a reading several times."""
+    rate = math.inf
+    for size in sizes:
+        if 2 * size**3 > 4 * sample_s * rate:
+            return
+        run = make.ready(size)
+        once_s = min(_timed(pool, run, 1).time_s for _ in range(2))
+        rate = 2 * size**3 / once_s
+        times = max(1, math.ceil(sample_s / 4 / once_s))
+        probe = Probe(name=f"{make.library} {make.dtype} {size}", sample=_sampler(pool, run, times))
+        yield Product(dtype=make.dtype, library=make.library, size=size, threads=len(pool.cpus), probe=probe)
+
+
+def _sampler(pool: Pool, run: Run, times: int) -> Callable[[], Raw]:
+    return lambda: _timed(pool, run, times)
+
+
+def _timed(pool: Pool, run: Run, times: int) -> Raw:
+    with ExitStack() as stack:
+        stack.enter_context(pinned(pool.cpus))
+        if _importable("torch"):
+            stack.enter_context(torch_threads(len(pool.cpus)))
+        before, cpu, start = switches(), time.process_time(), time.perf_counter()
+        for _ in range(times):
+            run()
+        wall = time.perf_counter() - start
+        return Raw(time_s=wall / times, wall_s=wall, cpu_s=time.process_time() - cpu, switches=switches() - before)
+
+
+def _torch_product(dtype: str, size: int) -> Run:
+    import torch
+
+    if dtype == "int8":
+        a, b = (torch.randint(-128, 128, (size, size), dtype=torch.int8) for _ in range(2))
+        return lambda: torch._int_mm(a, b)
+    kind = getattr(torch, TORCH[dtype])
+    x, y = (torch.randn(size, size).to(kind) for _ in range(2))
+    out = torch.empty(size, size, dtype=kind)
+    return lambda: torch.mm(x, y, out=out)
+
+
+def _numpy_product(dtype: str, size: int) -> Run:
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal((size, size)).astype(NUMPY[dtype]) for _ in range(2))
+    out = np.empty_like(a)
+    return lambda: np.matmul(a, b, out=out)
+
+
+def _importable(name: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(name) is not None
