@@ -6,7 +6,7 @@ there is none, `why` says what for.
 
 from dataclasses import dataclass
 
-from rooflens.benches.device import Clocks, DeviceFacts
+from rooflens.benches.gpu import Clocks, DeviceFacts
 from rooflens.benches.host import HostFacts
 from rooflens.benches.rounds import quick_s
 from rooflens.benches.sampling import Samples
@@ -19,7 +19,7 @@ class BandwidthPoint:
 
     kernel: str
     bytes: int
-    threads: int
+    threads: int | None  # None on a device
     samples: Samples
 
     @property
@@ -37,7 +37,7 @@ class GemmPoint:
     m: int
     n: int
     k: int
-    threads: int
+    threads: int | None  # None on a device
     samples: Samples
 
     @property

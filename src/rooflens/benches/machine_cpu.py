@@ -14,9 +14,10 @@ from rooflens.benches.ceilings import (
     PeakCeiling,
     fastest,
 )
-from rooflens.benches.host import HostFacts, host_facts, one_cpu_per_core
+from rooflens.benches.host import HostFacts, host_facts
 from rooflens.benches.launch import eager_on_cpu
-from rooflens.benches.plateaus import Capacity, Plateau, Point, plateaus
+from rooflens.benches.levels import best_plateaus
+from rooflens.benches.plateaus import Capacity
 from rooflens.benches.rounds import Pace, Tick, in_rounds, quick_s
 from rooflens.benches.sampling import Samples
 
@@ -93,15 +94,11 @@ def cache_levels(cpus: Sequence[int]) -> tuple[Capacity, ...]:
     return bandwidth.levels_of(host_facts(cpus=frozenset(cpus)))
 
 
-def cpus_to_use(facts: HostFacts) -> tuple[int, ...]:
-    return one_cpu_per_core(facts)
-
-
 def level_ceilings(
     sweep: tuple[BandwidthPoint, ...], cpus: tuple[int, ...], facts: HostFacts
 ) -> tuple[LevelCeiling, ...]:
-    together = _best_plateaus(sweep, len(cpus), cache_levels(cpus))
-    alone = _best_plateaus(sweep, 1, cache_levels(cpus[:1]))
+    together = best_plateaus((p for p in sweep if p.threads == len(cpus)), cache_levels(cpus))
+    alone = best_plateaus((p for p in sweep if p.threads == 1), cache_levels(cpus[:1]))
     sizes = {c.level: c.bytes for c in cache_levels(cpus)}
     memory = facts.memory_limit_bytes or facts.memory_bytes
     return tuple(
@@ -113,28 +110,6 @@ def level_ceilings(
         )
         for level, (kernel, p) in together.items()
     )  # fmt: skip
-
-
-def _best_plateaus(
-    sweep: tuple[BandwidthPoint, ...], threads: int, levels: tuple[Capacity, ...]
-) -> dict[str, tuple[str, Plateau]]:
-    """Of each level the kernel that reaches most of it."""
-    curves = {k: plateaus(_curve(sweep, k, threads), levels) for k in KERNELS}
-    return {
-        level.level: max(
-            ((k, curve[place]) for k, curve in curves.items()), key=lambda c: c[1].bandwidth_bytes_per_s or 0.0
-        )
-        for place, level in enumerate(levels)
-    }
-
-
-def _curve(sweep: tuple[BandwidthPoint, ...], kernel: str, threads: int) -> tuple[Point, ...]:
-    chosen = (p for p in sweep if (p.kernel, p.threads) == (kernel, threads))
-    return tuple(
-        Point(bytes=p.bytes, bandwidth_bytes_per_s=rate, spread=p.samples.spread or 0.0)
-        for p in chosen
-        if (rate := p.bandwidth_bytes_per_s) is not None
-    )
 
 
 def peak_ceilings(points: tuple[GemmPoint, ...], threads: int, isa: tuple[str, ...] | None) -> tuple[PeakCeiling, ...]:
@@ -166,7 +141,7 @@ def _other(dtype: str, unit: str, isa: tuple[str, ...] | None) -> PeakCeiling:
 
 
 def _how(point: GemmPoint) -> str:
-    threads = f"{point.threads} thread{'s' if point.threads > 1 else ''}"
+    threads = f"{point.threads} thread{'s' if point.threads != 1 else ''}"
     return f"GEMM of {point.m} x {point.n} x {point.k} through {point.library}, {threads}"
 
 

@@ -15,16 +15,17 @@ from rooflens.errors import (
     FileError,
     HardwareError,
     InputError,
-    NotInThisVersion,
     RooflensError,
     nearest,
 )
-from rooflens.hardware.records import KINDS, OFFCHIP, Fact, Hardware, checked_value, dimension_of, with_fact
+from rooflens.hardware import this
+from rooflens.hardware.records import KINDS, LEVELS, OFFCHIP, Fact, Hardware, checked_value, dimension_of, with_fact
 
 CATALOG = Path(__file__).with_name("catalog")
 MAX_FILE_BYTES = 1_000_000
-_TEXT_KEYS = ("id", "name", "vendor", "kind", "family", "unit_name", "note", "source")
-_PLAIN_KEYS = (*_TEXT_KEYS, "year", "hypothetical", "lower_bounds", "sources")
+_TEXT_KEYS = ("id", "name", "vendor", "kind", "family", "unit_name", "note", "source", "measured_on", "fingerprint")
+_SWITCHES = ("hypothetical", "measured")
+_PLAIN_KEYS = (*_TEXT_KEYS, *_SWITCHES, "year", "lower_bounds", "sources")
 
 
 def catalog_ids() -> tuple[str, ...]:
@@ -68,10 +69,8 @@ def _split_with(text: str) -> tuple[str, str, str]:
 
 
 def _load_base(base: str) -> Hardware:
-    if base == "this":
-        raise NotInThisVersion(
-            "chip 'this' comes from 'rooflens machine', which is not in this version: name a catalogue id"
-        )
+    if base in this.NAMES:
+        return this.checked(load_file(this.file_of(base)), base)
     if base.endswith(".toml"):
         return load_file(Path(base))
     if base in catalog_ids():
@@ -170,6 +169,9 @@ def parse_chip(document: dict[str, Any], *, origin: str, default_id: str) -> Har
         hypothetical=document.get("hypothetical", False),
         note=document.get("note", ""),
         origin=os.path.basename(origin),  # noqa: PTH119 - origin is a label, not a path to open
+        measured=document.get("measured", False),
+        measured_on=document.get("measured_on", ""),
+        fingerprint=document.get("fingerprint", ""),
         lower_bounds=tuple(document.get("lower_bounds", ())),
         facts=facts,
     )
@@ -240,8 +242,12 @@ def _check_plain(document: dict[str, Any], faults: list[str]) -> None:
         faults.append(f"kind: must be one of {' '.join(KINDS)}")
     if not isinstance(document.get("year", 2000), int):
         faults.append("year: must be a whole number")
-    if not isinstance(document.get("hypothetical", False), bool):
-        faults.append("hypothetical: must be true or false")
+    for key in _SWITCHES:
+        if not isinstance(document.get(key, False), bool):
+            faults.append(f"{key}: must be true or false")
+    lower_bounds = document.get("lower_bounds", [])
+    if not isinstance(lower_bounds, list) or any(level not in LEVELS for level in lower_bounds):
+        faults.append(f"lower_bounds: must be a list of {' '.join(LEVELS)}")
 
 
 def _check_whole(facts: tuple[Fact, ...], faults: list[str]) -> None:

@@ -93,6 +93,9 @@ class Hardware:
     note: str = ""
     origin: str = ""
     calibrated: bool = False
+    measured: bool = False  # its roofs were found by running on it, not read in a datasheet
+    measured_on: str = ""
+    fingerprint: str = ""
     lower_bounds: tuple[str, ...] = ()
     peaks: tuple[Peak, ...] = field(init=False)
     memory: tuple[MemoryLevel, ...] = field(init=False)

@@ -1,4 +1,4 @@
-"""Hardware in, a chip file out that loads to the same chip: what `hardware new` starts from."""
+"""Hardware in, a chip file out that loads to the same chip: what `hardware new` starts from, and what was measured."""
 
 import json
 
@@ -30,9 +30,32 @@ def chip_toml(hardware: Hardware, chip_id: str) -> str:
         "hypothetical = true",
         f"note = {_text(f'started from {hardware.id}')}",
     ]
+    return "\n".join([*lines, *_tables(hardware)]) + "\n"
+
+
+def measured_toml(hardware: Hardware) -> str:
+    """A chip that was measured: with its date, and whose roofs these are."""
+    lines = [
+        "# Written by rooflens machine, which writes it anew each time: copy it before you change it.",
+        f"id = {_text(hardware.id)}",
+        f"name = {_text(hardware.name)}",
+        f"vendor = {_text(hardware.vendor)}",
+        f"kind = {_text(hardware.kind)}",
+        f"unit_name = {_text(hardware.unit_name)}",
+        f"note = {_text(hardware.note)}",
+        "measured = true",
+        f"measured_on = {_text(hardware.measured_on)}",
+        f"fingerprint = {_text(hardware.fingerprint)}",
+        f"lower_bounds = [{', '.join(_text(level) for level in hardware.lower_bounds)}]",
+    ]
+    return "\n".join([*lines, *_tables(hardware)]) + "\n"
+
+
+def _tables(hardware: Hardware) -> list[str]:
+    lines: list[str] = []
     for table in dict.fromkeys(f.key.rpartition(".")[0] for f in hardware.facts):
         lines += ["", f"[{table}]", *(_fact(f) for f in hardware.facts if f.key.rpartition(".")[0] == table)]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _fact(fact: Fact) -> str:
