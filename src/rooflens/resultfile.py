@@ -13,6 +13,7 @@ from rooflens.errors import ConfigError, FormatError
 
 ANALYSIS_SCHEMA = "rooflens.analysis/1"
 MEASUREMENT_SCHEMA = "rooflens.measurement/1"  # an analysis with its `measured` part filled
+MACHINE_SCHEMA = "rooflens.machine/1"
 _PUBLISHED = Path(__file__).parent / "report" / "schemas"
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),), "integer": (int,),
@@ -34,7 +35,15 @@ def checked_analysis(path: str, document: Any) -> dict[str, Any]:
         raise FormatError(
             f"{path}: schema is {kind!r}, not '{ANALYSIS_SCHEMA}': give a result of 'rooflens analyze --format json'"
         )
-    for where, what in faults(document, published(kind), ""):
+    return _held(path, document, kind)
+
+
+def checked_machine(path: str, document: dict[str, Any]) -> dict[str, Any]:
+    return _held(path, document, MACHINE_SCHEMA)
+
+
+def _held(path: str, document: dict[str, Any], schema: str) -> dict[str, Any]:
+    for where, what in faults(document, published(schema), ""):
         raise ConfigError(f"{path}: field '{where}' {what}: {_CURE}")
     return document
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rooflens.benches.ceilings import GemmPoint
-from rooflens.benches.pinning import pinned, torch_threads
+from rooflens.benches.pinning import Crew, pinned, torch_threads
 from rooflens.benches.rounds import Probe
 from rooflens.benches.sampling import Raw, Samples, switches
 
@@ -44,10 +44,17 @@ class Product:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """CPUs to work on. NumPy's library has no switch for its threads: it is asked only where it takes all CPUs."""
+    """CPUs to work on. NumPy's library has no switch for its threads: it is asked only where it takes all CPUs. With a
+    crew, each CPU has a product of its own, and none waits for another."""
 
     cpus: tuple[int, ...]
-    numpy: bool
+    numpy: bool = False
+    crew: Crew | None = None
+
+    @property
+    def products(self) -> int:
+        """In each run."""
+        return len(self.cpus) if self.crew else 1
 
 
 def point_of(product: Product, samples: Samples) -> GemmPoint:
@@ -90,7 +97,8 @@ class Maker:
 
 def makers(dtype: str, pool: Pool) -> Iterator[Maker]:
     if _importable("torch"):
-        yield Maker(dtype=dtype, library="torch", ready=lambda size: _torch_product(dtype, size))
+        library = "torch, a product a core" if pool.crew else "torch"
+        yield Maker(dtype=dtype, library=library, ready=lambda size: _torch_product(dtype, size))
     if dtype in NUMPY and pool.numpy and _importable("numpy"):
         yield Maker(dtype=dtype, library="numpy", ready=lambda size: _numpy_product(dtype, size))
 
@@ -99,14 +107,22 @@ def _growing(pool: Pool, make: Maker, sizes: Sequence[int], sample_s: float) -> 
     """Until one product alone would fill a reading several times."""
     rate = math.inf
     for size in sizes:
-        if 2 * size**3 > 4 * sample_s * rate:
+        if 2 * size**3 * pool.products > 4 * sample_s * rate:
             return
-        run = make.ready(size)
+        run = _run_of(pool, make, size)
         once_s = min(_timed(pool, run, 1).time_s for _ in range(2))
         rate = 2 * size**3 / once_s
-        times = max(1, math.ceil(sample_s / 4 / once_s))
+        times = max(1, math.ceil(sample_s / 4 / once_s / pool.products))
         probe = Probe(name=f"{make.library} {make.dtype} {size}", sample=_sampler(pool, run, times))
         yield Product(dtype=make.dtype, library=make.library, size=size, threads=len(pool.cpus), probe=probe)
+
+
+def _run_of(pool: Pool, make: Maker, size: int) -> Run:
+    """With a crew, operands of its own for each of its threads."""
+    if pool.crew is None:
+        return make.ready(size)
+    crew, jobs = pool.crew, [make.ready(size) for _ in pool.cpus]
+    return lambda: crew.together(jobs)
 
 
 def _sampler(pool: Pool, run: Run, times: int) -> Callable[[], Raw]:
@@ -117,12 +133,13 @@ def _timed(pool: Pool, run: Run, times: int) -> Raw:
     with ExitStack() as stack:
         stack.enter_context(pinned(pool.cpus))
         if _importable("torch"):
-            stack.enter_context(torch_threads(len(pool.cpus)))
+            stack.enter_context(torch_threads(1 if pool.crew else len(pool.cpus)))
         before, cpu, start = switches(), time.process_time(), time.perf_counter()
         for _ in range(times):
             run()
         wall = time.perf_counter() - start
-        return Raw(time_s=wall / times, wall_s=wall, cpu_s=time.process_time() - cpu, switches=switches() - before)
+        each_s = wall / times / pool.products
+        return Raw(time_s=each_s, wall_s=wall, cpu_s=time.process_time() - cpu, switches=switches() - before)
 
 
 def _torch_product(dtype: str, size: int) -> Run:

@@ -4,6 +4,7 @@ import importlib.metadata
 import platform
 import time
 from datetime import UTC, datetime
+from importlib.util import find_spec
 
 from rooflens.benches import machine_cpu, machine_cuda
 from rooflens.benches.ceilings import Ceilings, rejected_share
@@ -11,7 +12,7 @@ from rooflens.benches.gpu import cuda_present, device_facts
 from rooflens.benches.host import HostFacts, host_facts, load, one_cpu_per_core
 from rooflens.benches.rounds import Tick
 from rooflens.benches.sampling import Samples
-from rooflens.errors import HardwareError, MissingExtra, needs_extra
+from rooflens.errors import HardwareError, SyntaxFault, needs_extra
 from rooflens.hardware.identity import fingerprint, identity
 from rooflens.version import __version__
 
@@ -20,25 +21,21 @@ BUSY = 0.5  # running tasks a core before we start, from where on ceilings are n
 MANY_REJECTED = 0.1
 
 
-def check_device(device: str) -> None:
-    """One line where it cannot be measured, before anything is."""
-    if device not in DEVICES:
-        raise HardwareError(f"--device {device}: use one of {' '.join(DEVICES)}")
+def checked_device(device: str | None) -> str:
+    """Which one to measure; one line where it cannot be, before anything is."""
+    if device not in (None, *DEVICES):
+        raise SyntaxFault(f"--device {device}: use {' or '.join(DEVICES)}")
     _importable("numpy", "torch")
-    if device == "cuda":
+    present = find_spec("torch") is not None and cuda_present()
+    if device == "cuda" and not present:
         _importable("torch", "torch")
-        if not cuda_present():
-            raise HardwareError(
-                "--device cuda: torch sees no CUDA device here: use --device cpu, or a machine with one"
-            )
+        raise HardwareError("--device cuda: torch sees no CUDA device here: use --device cpu, or a machine with one")
+    return device or ("cuda" if present else "cpu")
 
 
 def _importable(package: str, extra: str) -> None:
-    from importlib.util import find_spec
-
     if find_spec(package) is None:
-        missing: MissingExtra = needs_extra(package, extra)
-        raise missing
+        raise needs_extra(package, extra)
 
 
 def cpu_ceilings(plan: machine_cpu.Plan, tick: Tick, *, quick: bool) -> Ceilings:
@@ -58,7 +55,7 @@ def cpu_ceilings(plan: machine_cpu.Plan, tick: Tick, *, quick: bool) -> Ceilings
         threads=len(cpus),
         cpus=cpus,
         levels=machine_cpu.level_ceilings(found.sweep, cpus, facts),
-        peaks=machine_cpu.peak_ceilings(found.gemm, len(cpus), facts.isa),
+        peaks=machine_cpu.peak_ceilings(found.gemm, facts.isa),
         launch=machine_cpu.launch_of(found.launch),
         sweep=found.sweep,
         gemm=found.gemm,
@@ -93,7 +90,6 @@ def cuda_ceilings(plan: machine_cuda.Plan, tick: Tick, *, quick: bool) -> Ceilin
 
 
 def measured(device: str, *, quick: bool, tick: Tick) -> Ceilings:
-    check_device(device)
     if device == "cuda":
         return cuda_ceilings(machine_cuda.QUICK if quick else machine_cuda.FULL, tick, quick=quick)
     return cpu_ceilings(machine_cpu.QUICK if quick else machine_cpu.FULL, tick, quick=quick)

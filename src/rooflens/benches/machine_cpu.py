@@ -1,9 +1,9 @@
 """This computer in, its ceilings out: bandwidth by level, peaks by dtype, and what a call costs, one core and all."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rooflens.benches import bandwidth, gemm
 from rooflens.benches.ceilings import (
@@ -17,12 +17,14 @@ from rooflens.benches.ceilings import (
 from rooflens.benches.host import HostFacts, host_facts
 from rooflens.benches.launch import eager_on_cpu
 from rooflens.benches.levels import best_plateaus
-from rooflens.benches.plateaus import Capacity
+from rooflens.benches.pinning import Crew
+from rooflens.benches.plateaus import Capacity, Plateau
 from rooflens.benches.rounds import Pace, Tick, in_rounds, quick_s
 from rooflens.benches.sampling import Samples
 
 KERNELS = ("add", "negate")
 NO_FAST_PATH = "no library here multiplies it faster than a tenth of the fp32 rate"
+DISTURBED = "other processes disturbed every reading: measure again when idle"
 MATRIX_ISA = {"bf16": ("amx_bf16",), "fp16": ("amx_fp16",), "int8": ("amx_int8",), "fp32": (), "fp64": ()}
 
 
@@ -33,14 +35,14 @@ class Plan:
     seconds: float
     per_octave: float
     sizes: tuple[int, ...] = gemm.SIZES
-    one_core_sizes: tuple[int, ...] = (512, 1024, 2048)
+    one_core_sizes: tuple[int, ...] = (512, 1024)
     stream_s: float = 0.003
     product_s: float = 0.1
     most_bytes: int | None = None
     least_rounds: int = 3
 
 
-QUICK = Plan(seconds=10, per_octave=1.5, sizes=(1024, 2048), one_core_sizes=(1024,), product_s=0.04, least_rounds=2)
+QUICK = Plan(seconds=10, per_octave=1.5, sizes=(1024, 2048), one_core_sizes=(1024,), product_s=0.04, least_rounds=1)
 FULL = Plan(seconds=55, per_octave=3)
 
 
@@ -58,7 +60,7 @@ def read_cpu(cpus: tuple[int, ...], facts: HostFacts, plan: Plan, tick: Tick) ->
     began = time.perf_counter()
     with ExitStack() as stack:
         streams = [s for chosen in _crews(cpus) for s in _streams(stack, chosen, facts, plan)]
-        products = [p for chosen in _crews(cpus) for p in _products(chosen, cpus, facts, plan)]
+        products = [p for pool, sizes in _pools(stack, cpus, facts, plan) for p in _products(pool, sizes, plan)]
         launch = eager_on_cpu(cpus[0])
         probes = [*(s.probe for s in streams), *(p.probe for p in products), *([launch] if launch else [])]
         left = max(0.0, plan.seconds - (time.perf_counter() - began))
@@ -83,10 +85,18 @@ def _streams(stack: ExitStack, chosen: tuple[int, ...], facts: HostFacts, plan: 
     return list(bandwidth.streams(arrays, sizes, KERNELS, plan.stream_s))
 
 
-def _products(chosen: tuple[int, ...], cpus: tuple[int, ...], facts: HostFacts, plan: Plan) -> list[gemm.Product]:
-    """NumPy's threads are as many as CPUs were allowed when it was loaded; fewer cannot be asked for."""
-    pool = gemm.Pool(cpus=chosen, numpy=len(chosen) == len(facts.usable_cpus))
-    sizes = plan.sizes if chosen == cpus else plan.one_core_sizes
+def _pools(
+    stack: ExitStack, cpus: tuple[int, ...], facts: HostFacts, plan: Plan
+) -> Iterator[tuple[gemm.Pool, tuple[int, ...]]]:
+    """All cores on one product, one core, and a product on each core. NumPy's threads are as many as CPUs were allowed
+    when it was loaded; fewer cannot be asked for."""
+    yield gemm.Pool(cpus=cpus, numpy=len(cpus) == len(facts.usable_cpus)), plan.sizes
+    if len(cpus) > 1:
+        yield gemm.Pool(cpus=cpus[:1]), plan.one_core_sizes
+        yield gemm.Pool(cpus=cpus, crew=stack.enter_context(Crew(cpus))), plan.one_core_sizes
+
+
+def _products(pool: gemm.Pool, sizes: tuple[int, ...], plan: Plan) -> list[gemm.Product]:
     return list(gemm.products(pool, gemm.DTYPES, sizes, plan.product_s))
 
 
@@ -102,31 +112,43 @@ def level_ceilings(
     sizes = {c.level: c.bytes for c in cache_levels(cpus)}
     memory = facts.memory_limit_bytes or facts.memory_bytes
     return tuple(
-        LevelCeiling(
-            level=level, bandwidth_bytes_per_s=p.bandwidth_bytes_per_s,
-            one_core_bandwidth_bytes_per_s=alone[level][1].bandwidth_bytes_per_s if level in alone else None,
-            capacity_bytes=memory if level == "dram" else sizes[level], lower_bound=p.lower_bound, spread=p.spread,
-            kernel=kernel if p.bandwidth_bytes_per_s else None, why=p.why,
+        _level(found, alone.get(level), memory if level == "dram" else sizes[level])
+        for level, found in together.items()
+    )
+
+
+def _level(together: tuple[str, Plateau], alone: tuple[str, Plateau] | None, capacity: int | None) -> LevelCeiling:
+    """All cores reach at least what one does: where they were seen to reach less, something else had some of them."""
+    kernel, p = together
+    one = alone[1].bandwidth_bytes_per_s if alone else None
+    if alone and one is not None and one > (p.bandwidth_bytes_per_s or 0.0):
+        kernel = alone[0]
+        p = replace(
+            alone[1], lower_bound=True, why="one core alone reached more than all together: measure again when idle"
         )
-        for level, (kernel, p) in together.items()
+    return LevelCeiling(
+        level=p.level, bandwidth_bytes_per_s=p.bandwidth_bytes_per_s, one_core_bandwidth_bytes_per_s=one,
+        capacity_bytes=capacity, lower_bound=p.lower_bound, spread=p.spread,
+        kernel=kernel if p.bandwidth_bytes_per_s else None, why=p.why,
     )  # fmt: skip
 
 
-def peak_ceilings(points: tuple[GemmPoint, ...], threads: int, isa: tuple[str, ...] | None) -> tuple[PeakCeiling, ...]:
-    return tuple(c for dtype in gemm.DTYPES for c in _peaks_of(dtype, points, threads, isa))
+def peak_ceilings(points: tuple[GemmPoint, ...], isa: tuple[str, ...] | None) -> tuple[PeakCeiling, ...]:
+    return tuple(c for dtype in gemm.DTYPES for c in _peaks_of(dtype, points, isa))
 
 
 def _peaks_of(
-    dtype: str, points: tuple[GemmPoint, ...], threads: int, isa: tuple[str, ...] | None
+    dtype: str, points: tuple[GemmPoint, ...], isa: tuple[str, ...] | None
 ) -> tuple[PeakCeiling, PeakCeiling]:
     """The GEMM rate belongs to the unit that does that dtype; the other unit is absent or was not asked."""
-    best, alone = (fastest(tuple(p for p in points if (p.dtype, p.threads) == (dtype, n))) for n in (threads, 1))
+    mine = tuple(p for p in points if p.dtype == dtype)
+    best, alone = fastest(mine), fastest(tuple(p for p in mine if p.threads == 1))
     tiled = bool(set(MATRIX_ISA[dtype]) & set(isa or ()))
     unit, other = ("matrix", "vector") if tiled else ("vector", "matrix")
     found = PeakCeiling(
         dtype=dtype, unit=unit, flop_per_s=best.flop_per_s if best else None,
         one_core_flop_per_s=alone.flop_per_s if alone else None, spread=best.samples.spread if best else None,
-        how=_how(best) if best else "", why="" if best else NO_FAST_PATH,
+        how=_how(best) if best else "", why="" if best else DISTURBED if mine else NO_FAST_PATH,
     )  # fmt: skip
     return found, _other(dtype, other, isa)
 

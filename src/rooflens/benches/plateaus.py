@@ -110,7 +110,11 @@ def _judged(level: Capacity, kept: tuple[Point, ...], before: Plateau | None) ->
         return _bound(level, kept, "nothing is faster: the loop may be what limits, and not this level")
     inner = before.bandwidth_bytes_per_s
     if inner is not None and _middle(kept) > SAME * inner:
-        return _bound(level, kept, f"no slower than {before.level}: the loop may be what limits, and not this level")
+        return _bound(
+            level,
+            kept,
+            f"no slower than {before.level} in this kernel: the loop may be what limits, and not this level",
+        )
     return _of(level, kept, lower_bound=False, why="")
 
 

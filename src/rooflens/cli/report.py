@@ -30,8 +30,12 @@ def report(
             "HTML pages are not in this version: give a RESULT.json, and --plot FILE.svg or --format md"
         )
     from rooflens.cli.documents import plotted, rendered
+    from rooflens.cli.machine import show
     from rooflens.report.saved import read_documents
+    from rooflens.resultfile import MACHINE_SCHEMA
 
     documents = read_documents(result)
+    if documents[0]["schema"] == MACHINE_SCHEMA:
+        return show(documents[0], o.check_format(format), output, plot)
     o.emit(rendered(documents, o.check_format(format), output), output, plotted(documents, plot))
     return 0

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from rooflens.errors import HardwareError
+from rooflens.errors import FileError, HardwareError
 from rooflens.hardware.identity import ROOT, fingerprint, identity, text
 from rooflens.hardware.records import Hardware
 
@@ -28,6 +28,14 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 def path_of(device: str) -> Path:
     return data_folder() / f"this-{device}.toml"
+
+
+def made_folder() -> None:
+    folder = data_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be made: {error.strerror}: set ROOFLENS_HOME to a folder of yours") from None
 
 
 def file_of(name: str) -> Path:

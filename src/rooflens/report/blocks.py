@@ -34,11 +34,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roof:
-    """A flat roof: the peak of one dtype on one kind of unit. `main` roofs are those that dots of this run stand under."""
+    """A flat roof: the peak of one dtype on one kind of unit. `main` roofs are those that dots of this run stand under.
+    `measured`: found by running, and drawn so that nobody takes it for a datasheet's."""
 
     label: str
     flop_per_s: float
     main: bool = False
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,7 @@ class Slope:
     label: str
     bytes_per_s: float
     main: bool = False
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

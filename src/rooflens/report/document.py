@@ -133,6 +133,7 @@ def hardware_document(h: Hardware) -> dict[str, Any]:
         "source": {f.key: f.source for f in h.facts},
         "hash": hardware_hash(h),
         "calibrated": h.calibrated,
+        "measured": h.measured,
         "hypothetical": h.hypothetical,
         "note": h.note,
     }

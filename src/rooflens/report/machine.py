@@ -77,6 +77,7 @@ def _peak(p: PeakCeiling) -> dict[str, Any]:
         "spread": p.spread,
         "how": p.how or None,
         "why": p.why or None,
+        "absent": p.absent,
     }
 
 

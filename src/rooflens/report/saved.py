@@ -5,12 +5,14 @@ from typing import Any
 from rooflens.errors import ConfigError
 from rooflens.jsonfile import read_json
 from rooflens.report.document import COMPARISON_SCHEMA
-from rooflens.resultfile import checked_analysis
+from rooflens.resultfile import MACHINE_SCHEMA, checked_analysis, checked_machine
 
 
 def read_documents(path: str) -> list[dict[str, Any]]:
     found = read_json(path)
     kind = found.get("schema") if isinstance(found, dict) else None
+    if kind == MACHINE_SCHEMA:
+        return [checked_machine(path, found)]
     if kind != COMPARISON_SCHEMA:
         return [checked_analysis(path, found)]
     analyses = found.get("analyses")

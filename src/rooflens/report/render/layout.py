@@ -33,6 +33,7 @@ class Ceiling:
     main: bool
     slanted: bool
     segments: tuple[Segment, ...]
+    measured: bool = False
 
     @property
     def label(self) -> str:
@@ -142,7 +143,7 @@ def _flat(chart: Roofline, level: list[Roof]) -> Ceiling:
     if level[0].main and slope and fastest > slope.bytes_per_s:
         parts.insert(0, Segment(y - decades(fastest), y, start, y, False))
     quantity, short = (show(level[0].flop_per_s, unit) for unit in ("FLOP/s", ""))
-    return Ceiling(merge_labels(level), quantity, short, level[0].main, False, _clip(chart, parts))
+    return Ceiling(merge_labels(level), quantity, short, level[0].main, False, _clip(chart, parts), level[0].measured)
 
 
 def _slanted(chart: Roofline, slope: Slope) -> Ceiling:
@@ -153,7 +154,7 @@ def _slanted(chart: Roofline, slope: Slope) -> Ceiling:
     if main and highest > top:
         parts.append(Segment(top - rise, top, highest - rise, highest, False))
     quantity = show(slope.bytes_per_s, "B/s")
-    return Ceiling(slope.label, quantity, quantity, main, True, _clip(chart, parts))
+    return Ceiling(slope.label, quantity, quantity, main, True, _clip(chart, parts), slope.measured)
 
 
 def _clip(chart: Roofline, parts: list[Segment]) -> tuple[Segment, ...]:

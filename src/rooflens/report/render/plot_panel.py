@@ -10,7 +10,7 @@ from rooflens.report.blocks import Dot, Roofline
 from rooflens.report.render.columns import columns
 from rooflens.report.render.layout import BOUNDS, heaviest_first
 from rooflens.report.render.plot_dots import AREA, COLORS, MARKERS, bound, marker_size
-from rooflens.report.render.plot_roofs import CHIP_LINES, chip_color, chip_lines
+from rooflens.report.render.plot_roofs import BROADER, CHIP_LINES, chip_color, chip_lines
 from rooflens.report.render.sheet import DPI, GREY, HEIGHT, WIDTH, Sheet
 
 _LISTED = 20
@@ -93,7 +93,7 @@ def chips(sheet: Sheet, charts: tuple[Roofline, ...]) -> None:
         if y - 12 * len(roofs) < 20:
             sheet.write(left, y, f"and {len(charts) - i} more", 7.5, GREY)
             return
-        _sample(sheet, left, y + 4, i)
+        _sample(sheet, left, y + 4, i, any(c.measured for c in roofs))
         sheet.write(left + 34, y, sheet.middle(chart.title, _NAME + 2), 8, weight="bold")
         for roof in roofs:
             y -= 12
@@ -104,8 +104,11 @@ def chips(sheet: Sheet, charts: tuple[Roofline, ...]) -> None:
         _bounds(sheet, left, y, dots, "#777777")
 
 
-def _sample(sheet: Sheet, left: float, y: float, index: int) -> None:
+def _sample(sheet: Sheet, left: float, y: float, index: int, measured: bool) -> None:
     from matplotlib.lines import Line2D
 
     line: dict[str, Any] = {"color": chip_color(index), "ls": CHIP_LINES[index % len(CHIP_LINES)], "lw": 1.8}
-    sheet.figure.add_artist(Line2D([left / WIDTH, (left + 28) / WIDTH], [y / HEIGHT, y / HEIGHT], **line))
+    ends = [left / WIDTH, (left + 28) / WIDTH], [y / HEIGHT, y / HEIGHT]
+    sheet.figure.add_artist(Line2D(*ends, **line | ({"lw": 1.8 + BROADER} if measured else {})))
+    if measured:
+        sheet.figure.add_artist(Line2D(*ends, color="white", lw=1.8))

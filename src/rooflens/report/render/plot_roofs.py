@@ -13,6 +13,7 @@ from rooflens.report.render.sheet import FAINT, GREY, INK, Sheet, text_height, t
 # Okabe and Ito's colours without the yellow, which is too light for a line.
 CHIP_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 CHIP_LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)))
+BROADER = 2.0  # points: a line of one at each side of the white one
 _NAME = 30
 
 
@@ -28,13 +29,22 @@ def draw(sheet: Sheet, room: Room) -> list[str]:
             style: dict[str, Any] = (
                 {"color": INK, "lw": 1.6} if s.main else {"color": FAINT, "lw": 0.8, "ls": (0, (4, 2))}
             )
-            sheet.axes.plot((s.x0, s.x1), (s.y0, s.y1), zorder=2.5 if s.main else 2, **style)
+            line(sheet, s, 2.5 if s.main else 2, ceiling.measured, **style)
     _draw_ridges(sheet, room)
     slopes, flats = ([c for c in reversed(drawn) if c.slanted is slanted] for slanted in (True, False))
     bare = [c for c in slopes if not _label(sheet, room, c)]
     room.dots += lines(sheet)  # after the slopes' labels, which lie along them
     bare += [c for c in flats if not _label(sheet, room, c)]
     return [_text(sheet, c) for c in bare]
+
+
+def line(sheet: Sheet, s: Segment, order: float, measured: bool, **style: Any) -> None:
+    """Of a measured roof a double line: a broad one with the paper's colour inside, whatever its own style."""
+    sheet.axes.plot(
+        (s.x0, s.x1), (s.y0, s.y1), zorder=order, **style | ({"lw": style["lw"] + BROADER} if measured else {})
+    )
+    if measured:
+        sheet.axes.plot((s.x0, s.x1), (s.y0, s.y1), color="white", lw=style["lw"], zorder=order)
 
 
 def lines(sheet: Sheet) -> list[Box]:
@@ -129,5 +139,5 @@ def chip_lines(chart: Roofline) -> list[Ceiling]:
 def outline(sheet: Sheet, chart: Roofline, index: int) -> None:
     for ceiling in chip_lines(chart):
         for s in (s for s in ceiling.segments if s.main):
-            line = CHIP_LINES[index % len(CHIP_LINES)]
-            sheet.axes.plot((s.x0, s.x1), (s.y0, s.y1), color=chip_color(index), lw=1.8, ls=line, zorder=2)
+            style = CHIP_LINES[index % len(CHIP_LINES)]
+            line(sheet, s, 2, ceiling.measured, color=chip_color(index), lw=1.8, ls=style)

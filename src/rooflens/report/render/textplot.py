@@ -38,6 +38,7 @@ class Signs:
     """The characters that a chart is made of."""
 
     flat: str
+    double: str
     slope: str
     minor_flat: str
     minor_slope: str
@@ -53,11 +54,11 @@ class Signs:
 
 
 _UNICODE = Signs(
-    *("─", "╱", "┄", "·", "┊", "│", "┤", "└", "─", "┴", "∘", "…"),
+    *("─", "═", "╱", "┄", "·", "┊", "│", "┤", "└", "─", "┴", "∘", "…"),
     (("left", "←"), ("right", "→"), ("top", "↑"), ("bottom", "↓")),
 )
 _ASCII = Signs(
-    *("-", "/", ".", ".", ":", "|", "+", "+", "-", "+", "o", "~"),
+    *("-", "=", "/", ".", ".", ":", "|", "+", "+", "-", "+", "o", "~"),
     (("left", "<"), ("right", ">"), ("top", "^"), ("bottom", "v")),
 )
 
@@ -73,7 +74,7 @@ def draw(chart: Roofline, *, width: int = 80, unicode: bool = True) -> list[Line
     _draw_ridges(grid, signs)
     for ceiling in drawn:
         for segment in ceiling.segments:
-            _draw_segment(grid, signs, segment, ceiling.slanted)
+            _draw_segment(grid, signs, segment, ceiling)
     _draw_members(grid, signs)
     merged = _draw_dots(grid, signs)
     named = {c.label for c in reversed(drawn) if any(_draw_label(grid, c, q, signs) for q in (c.quantity, c.short))}
@@ -104,8 +105,10 @@ def _draw_ridges(grid: Grid, signs: Signs) -> None:
             grid.put(row, grid.column(decades(ridge.intensity)), signs.drop, "minor")
 
 
-def _draw_segment(grid: Grid, signs: Signs, segment: Segment, slanted: bool) -> None:
-    minor, main = (signs.minor_slope, signs.slope) if slanted else (signs.minor_flat, signs.flat)
+def _draw_segment(grid: Grid, signs: Signs, segment: Segment, ceiling: Ceiling) -> None:
+    """A measured roof is a double line; no character is a double slope, and its label says it."""
+    flat = signs.double if ceiling.measured else signs.flat
+    minor, main = (signs.minor_slope, signs.slope) if ceiling.slanted else (signs.minor_flat, flat)
     left, right = grid.column(segment.x0), grid.column(segment.x1)
     rise = (segment.y1 - segment.y0) / max(1, right - left)
     for column in range(left, right + 1):

@@ -8,6 +8,8 @@ from rooflens.report.blocks import Arrow, Dot, Roof, Roofline, Slope
 from rooflens.report.sections.ranking import Row, is_fused, members_of, ranked, units_of
 
 OFFCHIP = ("dram", "hbm", "gddr", "lpddr")
+MEASURED = " measured"
+MEASURED_NOTE = "Double lines: roofs that were measured on the machine itself, not read in a datasheet"
 LOWEST_INTENSITY_DECADE = -2
 ARROWS_FOR = 60  # units whose members are shown: a CNN has all of its arrows, thousands would hide the dots
 SHORTEST_S = 1e-30  # no machine works so quickly, and a rate over less is more than a float holds
@@ -27,21 +29,38 @@ def roofline_of(
     hardware: dict[str, Any], title: str, dots: tuple[Dot, ...] = (), under: frozenset[tuple[str, str]] = frozenset()
 ) -> Roofline | None:
     """`under` names the (dtype, unit) roofs that dots stand under; without dots every roof is a main one."""
+    measured = bool(hardware.get("measured"))  # results saved before there was such a word were of datasheets
     roofs = tuple(
-        Roof(label=f"{dtype} {unit}", flop_per_s=rate, main=not under or (dtype, unit) in under)
+        Roof(
+            label=f"{dtype} {unit}{MEASURED if measured else ''}",
+            flop_per_s=rate,
+            measured=measured,
+            main=not under or (dtype, unit) in under,
+        )
         for dtype, units in hardware["peak_flop_per_s"].items()
         for unit, rate in units.items()
         if rate is not None
     )
     slopes = tuple(
-        Slope(label=m["level"], bytes_per_s=m["bandwidth_bytes_per_s"], main=m["level"] in OFFCHIP)
+        Slope(
+            label=_level_label(m, measured),
+            bytes_per_s=m["bandwidth_bytes_per_s"],
+            measured=measured,
+            main=m["level"] in OFFCHIP,
+        )
         for m in hardware["memory"]
         if m["bandwidth_bytes_per_s"]
     )
     if not roofs or not slopes:
         return None
     x, y = decades(roofs, slopes)
-    return Roofline(title=title, roofs=roofs, slopes=slopes, dots=dots, x_decades=x, y_decades=y)
+    notes = (MEASURED_NOTE,) if measured else ()
+    return Roofline(title=title, roofs=roofs, slopes=slopes, dots=dots, x_decades=x, y_decades=y, footnotes=notes)
+
+
+def _level_label(level: dict[str, Any], measured: bool) -> str:
+    bound = " at least" if level.get("lower_bound") else ""
+    return f"{level['level']}{MEASURED if measured else ''}{bound}"
 
 
 def decades(roofs: tuple[Roof, ...], slopes: tuple[Slope, ...]) -> tuple[tuple[int, int], tuple[int, int]]:
