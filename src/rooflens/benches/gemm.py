@@ -66,8 +66,8 @@ def point_of(product: Product, samples: Samples) -> GemmPoint:
 
 def products(pool: Pool, dtypes: Sequence[str], sizes: Sequence[int], sample_s: float) -> Iterator[Product]:
     """Those worth timing; `sample_s` bounds one reading."""
-    usual = first_rate("fp32", pool)
-    for dtype in dtypes:
+    usual = first_rate("fp32", pool) if sizes else 0.0
+    for dtype in dtypes if sizes else ():
         if first_rate(dtype, pool) > SLOW * usual:
             for make in makers(dtype, pool):
                 yield from _growing(pool, make, sizes, sample_s)

@@ -34,6 +34,7 @@ class Plan:
 
     seconds: float
     per_octave: float
+    dtypes: tuple[str, ...] = gemm.DTYPES
     sizes: tuple[int, ...] = gemm.SIZES
     one_core_sizes: tuple[int, ...] = (512, 1024)
     stream_s: float = 0.003
@@ -97,7 +98,7 @@ def _pools(
 
 
 def _products(pool: gemm.Pool, sizes: tuple[int, ...], plan: Plan) -> list[gemm.Product]:
-    return list(gemm.products(pool, gemm.DTYPES, sizes, plan.product_s))
+    return list(gemm.products(pool, plan.dtypes, sizes, plan.product_s))
 
 
 def cache_levels(cpus: Sequence[int]) -> tuple[Capacity, ...]:

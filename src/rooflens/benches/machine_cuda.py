@@ -45,6 +45,7 @@ class Plan:
 
     seconds: float
     per_octave: float
+    dtypes: tuple[str, ...] = probes.DTYPES
     shapes: tuple[tuple[int, int, int], ...] = probes.SHAPES
     sample_s: float = 0.02
     most_bytes: int | None = None
@@ -73,7 +74,7 @@ def read_cuda(facts: DeviceFacts, plan: Plan, tick: Tick) -> Readings:
     free = torch.cuda.mem_get_info(facts.index)[0]
     sizes = probes.footprints(facts, free, plan.per_octave, plan.most_bytes)
     streams = list(probes.streams(facts, sizes, plan.sample_s / 2))
-    products = list(probes.products(probes.DTYPES, plan.shapes, plan.sample_s))
+    products = list(probes.products(plan.dtypes, plan.shapes, plan.sample_s))
     chains = list(probes.chains(facts, tuple(FMA), plan.sample_s))
     made = [c for _, c in chains if isinstance(c, probes.Chain)]
     launches = [eager_launch(), *graph_launch()]
