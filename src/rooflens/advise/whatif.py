@@ -251,7 +251,9 @@ def kind_gains(base: Prediction) -> tuple[KindGain, ...]:
     spent: dict[str, list[float]] = {}
     for place, (op, row, time) in enumerate(zip(base.graph.ops, base.sheet.rows, e.groups, strict=True)):
         if not op.view and time.device_time_s is not None:
-            left = floor_time_s(0, row.bytes, None, bandwidth) or 0.0
+            floor = floor_time_s(0, row.bytes, None, bandwidth) or 0.0
+            reached = time.device_time_s / time.roofline_time_s if time.roofline_time_s else 1.0
+            left = min(floor * reached, time.device_time_s)  # as far from the roof as it was
             entry = spent.setdefault(op.kind, [0.0, 0.0, 0.0, 0.0])
             entry[0] += 1
             entry[1] += time.device_time_s

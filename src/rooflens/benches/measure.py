@@ -8,7 +8,6 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,7 @@ from rooflens.benches.insitu import in_situ
 from rooflens.benches.isolated import NO_GRADIENT, Conditions, Timed, backward_times, forward_times
 from rooflens.benches.measurement import LayerTime, Measurement, Taken, WholeTime
 from rooflens.benches.profiled import Spent
-from rooflens.benches.sampling import Budget
+from rooflens.benches.sampling import Budget, now
 from rooflens.benches.subject import Subject
 from rooflens.benches.whole import Around, Fault, backward_faults, forward_run, step_run, whole_time
 from rooflens.frontends.pytorch.calls import Recording
@@ -179,18 +178,24 @@ def _weights(plan: Plan) -> torch.dtype | None:
 def _taken(device: Device, threads: int, told: tuple[tuple[str, Any], ...], load_before: float | None) -> Taken:
     return Taken(
         device=device.name,
-        device_name=torch.cuda.get_device_name() if device.name == "cuda" else platform.processor() or "cpu",
+        device_name=device_name(device),
         facts=host_facts(),
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        date=now(),
         threads=threads,
         switches=told,
-        versions=tuple(_versions()),
+        versions=tuple(versions()),
         load_before=load_before,
         load_after=load(),
     )
 
 
-def _versions() -> Iterator[tuple[str, str]]:
+def device_name(device: Device) -> str:
+    if device.name == "cuda":
+        return str(torch.cuda.get_device_name())
+    return host_facts().cpu_model or platform.machine()
+
+
+def versions() -> Iterator[tuple[str, str]]:
     yield "python", platform.python_version()
     yield "torch", torch.__version__
     if torch.version.cuda is not None:

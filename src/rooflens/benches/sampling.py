@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 CLEAN_SHARE = 0.9  # with fewer samples kept than this, nothing is concluded
 PATIENCE = 3.0  # times the time that was asked for
@@ -143,6 +144,10 @@ def _timed(run: Callable[[], object], times: int) -> Raw:
 def switches() -> int:
     """How often this process was made to wait for another one."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @contextmanager

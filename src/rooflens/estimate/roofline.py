@@ -1,13 +1,17 @@
 """Mapping in, Estimate out: intensity, zone, bound and times of every group, and their totals.
 
-roofline_time_s of a group = max(flops / peak of its unit, bytes / off-chip bandwidth): a floor by convention. Zones come
-from the chip's own ridge for that type and unit, within 10 % of it `ridge`.
+roofline_time_s of a group = max(flops / peak of its unit, bytes / off-chip bandwidth): a floor by convention. Its device
+time is that floor, or where its class of ops was calibrated on this chip what kernels of that class reach. Zones come from
+the chip's own ridge for that type and unit, within 10 % of it `ridge`.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from rooflens.costs.sheet import OpCost
+from rooflens.estimate.calibrated import expected, reach_of, together
+from rooflens.fusion.partition import Group
+from rooflens.hardware.profile import Reach
 from rooflens.mapping.compulsory import Ceiling, Mapping
 
 RIDGE_BAND = 0.10
@@ -30,15 +34,24 @@ class GroupTime(NamedTuple):
     bound: str | None
     roofline_time_s: float | None
     device_time_s: float | None
+    low_s: float | None
+    high_s: float | None
+    confidence: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
+    """`low_s` and `high_s` are between what nine of ten kernels of their classes took where they were measured; the high
+    one is None where some were not."""
+
     mapping: Mapping
     groups: tuple[GroupTime, ...]
     launch_s: float | None
     roofline_time_s: float | None
     device_time_s: float | None
+    low_s: float | None
+    high_s: float | None
+    confidence: str | None
     latency_s: float | None
     launch_bound: bool | None
     bound: str | None
@@ -48,28 +61,38 @@ def estimate(mapping: Mapping, execution: str = "eager") -> Estimate:
     launch_s = mapping.hardware.value("launch.graph" if execution == "graph" else "launch.eager")
     offchip = mapping.hardware.offchip
     bandwidth = offchip.bandwidth_bytes_per_s if offchip else None
-    ops = mapping.partition.sheet.graph.ops
+    graph, rows, profile = mapping.partition.sheet.graph, mapping.partition.sheet.rows, mapping.hardware.profile
+
+    def reach(group: Group, ceiling: Ceiling) -> Reach | None:
+        return None if profile is None else reach_of(group, graph, rows, profile, ceiling.dtype)
+
     groups = tuple(
         _NOTHING
-        if len(group.ops) == 1 and ops[group.ops[0]].view
-        else _group_time(group.cost, ceiling, parts, bandwidth, launch_s)
+        if len(group.ops) == 1 and graph.ops[group.ops[0]].view
+        else _group_time(group.cost, ceiling, parts, bandwidth, launch_s, reach(group, ceiling))
         for group, ceiling, parts in zip(mapping.partition.groups, mapping.ceilings, mapping.parts, strict=True)
     )
     return _totals(mapping, groups, launch_s)
 
 
-_NOTHING = GroupTime("vector", "fp32", None, None, None, None, None, 0.0, 0.0)
+_NOTHING = GroupTime("vector", "fp32", None, None, None, None, None, 0.0, 0.0, 0.0, 0.0, None)
 
 
 def _group_time(
-    cost: OpCost, ceiling: Ceiling, parts: Parts, bandwidth: float | None, launch_s: float | None
+    cost: OpCost,
+    ceiling: Ceiling,
+    parts: Parts,
+    bandwidth: float | None,
+    launch_s: float | None,
+    reach: Reach | None,
 ) -> GroupTime:
     flops, moved, peak = cost.flops, cost.bytes, ceiling.flop_per_s
     intensity = flops / moved if moved else None
     ridge = peak / bandwidth if peak and bandwidth else None
     work_s = work_floor_s(flops, peak, parts)
     moved_s = moved / bandwidth if moved and bandwidth else None if moved else 0.0
-    time = None if cost.opaque or work_s is None or moved_s is None else max(work_s, moved_s)
+    floor = None if cost.opaque or work_s is None or moved_s is None else max(work_s, moved_s)
+    found = None if floor is None else expected(floor, work_s or 0.0, moved_s or 0.0, reach)
     return GroupTime(
         ceiling.unit,
         ceiling.dtype,
@@ -77,10 +100,13 @@ def _group_time(
         attainable_flop_per_s(intensity, peak, bandwidth),
         ridge,
         None if cost.opaque else zone_of(intensity, ridge, flops),
-        None if time is None else _bound(work_s or 0.0, moved_s or 0.0, launch_s, time),
-        time,
-        time,
+        None if found is None else _bound(work_s or 0.0, moved_s or 0.0, launch_s, found.time_s),
+        floor,
+        *(found or _UNKNOWN),
     )
+
+
+_UNKNOWN = (None, None, None, None)
 
 
 def work_floor_s(flops: int, peak: float | None, parts: Parts) -> float | None:
@@ -129,6 +155,7 @@ def _totals(mapping: Mapping, groups: tuple[GroupTime, ...], launch_s: float | N
     whole = len(known) == len(times)
     kernels = [g for g in groups if g is not _NOTHING]
     device_s = sum(known) if whole else None
+    highs = [g.high_s for g in groups]
     exposed = sum(max(0.0, launch_s - (g.device_time_s or 0.0)) for g in kernels) if launch_s is not None else None
     return Estimate(
         mapping=mapping,
@@ -136,6 +163,9 @@ def _totals(mapping: Mapping, groups: tuple[GroupTime, ...], launch_s: float | N
         launch_s=launch_s,
         roofline_time_s=sum(g.roofline_time_s for g in groups if g.roofline_time_s is not None) if whole else None,
         device_time_s=device_s,
+        low_s=sum(g.low_s or 0.0 for g in groups) if whole else None,
+        high_s=sum(h for h in highs if h is not None) if whole and None not in highs else None,
+        confidence=together([(g.device_time_s or 0.0, g.confidence or "low") for g in kernels]) if whole else None,
         latency_s=None if device_s is None or exposed is None else device_s + exposed,
         launch_bound=None if device_s is None or exposed is None else exposed > device_s,
         bound=_heaviest(kernels, launch_s) if whole else None,

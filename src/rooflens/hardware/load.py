@@ -19,6 +19,7 @@ from rooflens.errors import (
     nearest,
 )
 from rooflens.hardware import this
+from rooflens.hardware.profile import load_profile, shipped_profile
 from rooflens.hardware.records import KINDS, LEVELS, OFFCHIP, Fact, Hardware, checked_value, dimension_of, with_fact
 
 CATALOG = Path(__file__).with_name("catalog")
@@ -37,7 +38,7 @@ def load_chip(text: str) -> Hardware:
     if _is_file(text):
         return load_file(Path(text.strip()))
     base, _, changes = _split_with(text.strip())
-    hardware = _load_base(base)
+    hardware = _profiled(_load_base(base), base)
     return _with_changes(hardware, changes) if changes else hardware
 
 
@@ -66,6 +67,14 @@ def _split_with(text: str) -> tuple[str, str, str]:
     if found and not changes.strip():
         raise HardwareError(f"'{text}': nothing after 'with': write KEY=VALUE, such as memory.offchip.bandwidth=5TB/s")
     return base.strip(), found, changes.strip()
+
+
+def _profiled(hardware: Hardware, name: str) -> Hardware:
+    """With what was calibrated here for it, else with what is shipped for it."""
+    if name.endswith(".toml"):
+        return hardware
+    own = this.profile_path_of(hardware)
+    return replace(hardware, profile=load_profile(own) if own.is_file() else shipped_profile(hardware.id))
 
 
 def _load_base(base: str) -> Hardware:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from rooflens import units
 from rooflens.errors import HardwareError, SyntaxFault, nearest
+from rooflens.hardware.profile import Profile
 
 KINDS = ("gpu", "systolic", "tile", "cpu", "line-buffer")
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4", "int4")
@@ -92,7 +93,7 @@ class Hardware:
     hypothetical: bool = False
     note: str = ""
     origin: str = ""
-    calibrated: bool = False
+    profile: Profile | None = None  # what classes of ops reach of its roofs
     measured: bool = False  # its roofs were found by running on it, not read in a datasheet
     measured_on: str = ""
     fingerprint: str = ""
@@ -103,6 +104,10 @@ class Hardware:
     def __post_init__(self) -> None:
         object.__setattr__(self, "peaks", _peaks(self.facts))
         object.__setattr__(self, "memory", _memory(self.facts, self.lower_bounds))
+
+    @property
+    def calibrated(self) -> bool:
+        return self.profile is not None
 
     def fact(self, key: str) -> Fact | None:
         return next((f for f in self.facts if f.key == key), None)

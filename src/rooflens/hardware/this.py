@@ -30,6 +30,12 @@ def path_of(device: str) -> Path:
     return data_folder() / f"this-{device}.toml"
 
 
+def profile_path_of(chip: Hardware) -> Path:
+    """Where `rooflens calibrate` leaves what it found for a chip: for this machine one file a device."""
+    name = f"this-{name_of_device(chip)}" if chip.fingerprint else chip.id
+    return data_folder() / f"profile-{name}.json"
+
+
 def made_folder() -> None:
     folder = data_folder()
     try:

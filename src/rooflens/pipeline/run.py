@@ -37,6 +37,8 @@ def weight_store(settings: Settings) -> WeightStore:
 
 def predict(graph: Graph, hardware: Hardware | None, settings: Settings, dtype: str) -> Prediction:
     """`dtype` is the resolved one; the graph already stores its tensors in it."""
+    if settings.uncalibrated and hardware is not None:
+        hardware = replace(hardware, profile=None)
     with collector_paused():
         counted = folded(graph) if settings.bn == "folded" else graph
         sheet = cost_sheet(counted, tf32=dtype == "tf32", weights=weight_store(settings))

@@ -167,14 +167,14 @@ def _totals(p: Prediction, batch: int | None) -> dict[str, Any]:
         "bound": e.bound if e else None,
         "roofline_time_s": e.roofline_time_s if e else None,
         "device_time_s": e.device_time_s if e else None,
-        "device_time_low_s": e.device_time_s if e else None,
-        "device_time_high_s": None,
+        "device_time_low_s": e.low_s if e else None,
+        "device_time_high_s": e.high_s if e else None,
         "latency_s": latency,
         "launch_bound": e.launch_bound if e else None,
         "energy_j": None,
         "peak_memory_bytes": None,
         "throughput_per_s": batch / latency if batch and latency else None,
-        "confidence": "low" if e and e.device_time_s is not None else None,
+        "confidence": e.confidence if e else None,
     }
 
 

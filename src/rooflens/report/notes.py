@@ -1,6 +1,7 @@
 """A Prediction in, the sentences that stand beside its numbers out: what was assumed, and what a reader should know."""
 
 from rooflens.hardware.lint import lint
+from rooflens.hardware.records import Hardware
 from rooflens.pipeline.run import Prediction
 from rooflens.units import show
 
@@ -8,7 +9,7 @@ from rooflens.units import show
 def assumptions_of(p: Prediction) -> list[str]:
     found = []
     if p.hardware is not None:
-        found.append("compulsory traffic at published peaks: times are floors, not forecasts")
+        found.append(_times(p.hardware))
         if p.hardware.hypothetical:
             found.append(
                 f"{p.hardware.id} is a hypothetical machine: {p.hardware.note or 'its figures are assumptions'}"
@@ -18,6 +19,17 @@ def assumptions_of(p: Prediction) -> list[str]:
     if p.settings.execution == "compiled" and p.hardware is not None:
         found.append("compiled kernels are started one by one, at the cost of an eager launch each")
     return found
+
+
+def _times(hardware: Hardware) -> str:
+    profile, whose = hardware.profile, "measured" if hardware.measured else "published"
+    if profile is None:
+        return f"compulsory traffic at {whose} peaks: times are floors, not forecasts"
+    versions = ", ".join(f"{name} {version}" for name, version in profile.versions)
+    return (
+        f"device times by what classes of ops reached on {profile.device} on {profile.date[:10]} ({versions}); --uncalibrated "
+        "gives floors"
+    )
 
 
 def notes_of(p: Prediction) -> list[str]:
@@ -32,6 +44,7 @@ def notes_of(p: Prediction) -> list[str]:
         *warnings,
         *_unknown_rates(p),
         *_fallbacks(p),
+        *_never_calibrated(p),
         *_sparse(p),
     ]
     if p.estimate.device_time_s is not None and p.estimate.latency_s is None:
@@ -92,6 +105,18 @@ def _fallbacks(p: Prediction) -> list[str]:
         if c.flop_per_s is not None and (dtype, unit) != (c.dtype, c.unit)
     }
     return [f"{d} {u} work runs at the {cd} {cu} rate of {p.hardware.id}" for d, u, cd, cu in sorted(pairs)]
+
+
+def _never_calibrated(p: Prediction) -> list[str]:
+    if p.hardware is None or p.hardware.profile is None or p.estimate is None:
+        return []
+    kernels = [g for g in p.estimate.groups if g.confidence is not None]
+    floors = [g for g in kernels if g.high_s is None]
+    if not floors:
+        return []
+    return [
+        f"{len(floors)} of {len(kernels)} kernels are of classes never calibrated on {p.hardware.id}: their times are floors"
+    ]
 
 
 def ridge_sentence(p: Prediction) -> str | None:

@@ -51,16 +51,30 @@ def totals(document: dict[str, Any]) -> tuple[Block, ...]:
         rows += [
             (
                 "device time",
-                f"at least {show(t['device_time_s'], 's')}" if t["device_time_s"] is not None else "unknown",
+                _about(document, t["device_time_s"]) + _between(t),
             ),
             (
                 "latency",
-                f"at least {show(t['latency_s'], 's')} with launches" if t["latency_s"] is not None else "unknown",
+                f"{_about(document, t['latency_s'])} with launches" if t["latency_s"] is not None else "unknown",
             ),
             ("throughput", f"at most {show(t['throughput_per_s'], '')}/s" if t["throughput_per_s"] else "unknown"),
         ]
     columns = (Column(name="total"), Column(name=""))
     return (Table(columns=columns, rows=tuple(rows)),)
+
+
+def _about(document: dict[str, Any], time_s: float | None) -> str:
+    """A time that rests on measurements is a forecast, another one a floor."""
+    if time_s is None:
+        return "unknown"
+    return f"{'about' if document['hardware']['calibrated'] else 'at least'} {show(time_s, 's')}"
+
+
+def _between(totals: dict[str, Any]) -> str:
+    low, high = totals["device_time_low_s"], totals["device_time_high_s"]
+    if low is None or high is None:
+        return ""
+    return f" ({show(low, 's', 3)} to {show(high, 's', 3)}, {totals['confidence']} confidence)"
 
 
 def _number(value: float | None) -> str:
@@ -93,7 +107,7 @@ def _where(document: dict[str, Any]) -> str:
     spent = _by_bound(document)
     what = "units" if is_fused(document) else "layers"
     parts = " and ".join(f"{share:.0%} in {what} limited by {bound}" for bound, share in spent)
-    return f"{name} needs at least {show(t['device_time_s'], 's')}: {parts}."
+    return f"{name} needs {_about(document, t['device_time_s'])}: {parts}."
 
 
 def _by_bound(document: dict[str, Any]) -> list[tuple[str, float]]:

@@ -1,0 +1,102 @@
+"""What classes of ops reach of a chip's roofs, as measured: a Profile, its file, and the profile that a chip has.
+
+The time of an op is overhead + max(work at its share of the peak, bytes at their share of the bandwidth): three numbers a
+class and type, so that a chip with another peak or bandwidth still has a time that follows from them.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rooflens.errors import ConfigError
+from rooflens.jsonfile import read_json
+
+SCHEMA = "rooflens.profile/1"
+SHIPPED = Path(__file__).with_name("profiles")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """Of one class of ops in one type. A share is None where no point was limited by that roof; then it is taken as the
+    other one. `low` and `high`: measured over predicted time, of the tenth and the ninetieth of a hundred points."""
+
+    op_class: str
+    dtype: str
+    overhead_s: float
+    work_share: float | None
+    bytes_share: float | None
+    low: float
+    high: float
+    points: int
+
+    def time_s(self, work_s: float, moved_s: float) -> float:
+        work = self.work_share or self.bytes_share or 1.0
+        moved = self.bytes_share or self.work_share or 1.0
+        return self.overhead_s + max(work_s / work, moved_s / moved)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    chip: str
+    date: str
+    device: str
+    versions: tuple[tuple[str, str], ...]
+    reaches: tuple[Reach, ...]
+    note: str = ""
+
+    def reach(self, op_class: str, dtype: str) -> Reach | None:
+        return _table(self).get((op_class, dtype))
+
+
+@cache
+def _table(profile: Profile) -> dict[tuple[str, str], Reach]:
+    return {(r.op_class, r.dtype): r for r in profile.reaches}
+
+
+def profile_document(p: Profile) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA, "chip": p.chip, "date": p.date, "device": p.device, "versions": dict(p.versions),
+        "note": p.note, "reaches": [asdict(r) for r in p.reaches],
+    }  # fmt: skip
+
+
+def profile_text(p: Profile) -> str:
+    return json.dumps(profile_document(p), indent=1, ensure_ascii=True) + "\n"
+
+
+def load_profile(path: Path) -> Profile:
+    found = read_json(str(path))
+    kind = found.get("schema") if isinstance(found, dict) else None
+    if kind != SCHEMA:
+        raise ConfigError(f"{path}: schema is {kind!r}, not '{SCHEMA}': make it again with 'rooflens calibrate'")
+    try:
+        return Profile(
+            chip=str(found["chip"]),
+            date=str(found["date"]),
+            device=str(found["device"]),
+            versions=tuple((str(k), str(v)) for k, v in found["versions"].items()),
+            note=str(found.get("note", "")),
+            reaches=tuple(_reach(path, r) for r in found["reaches"]),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"{path}: field {error} is missing or wrong: make it again with 'rooflens calibrate'"
+        ) from None
+
+
+def _reach(path: Path, row: Any) -> Reach:
+    found = Reach(**row)
+    shares = [s for s in (found.work_share, found.bytes_share) if s is not None]
+    if found.overhead_s < 0 or any(not 0 < s <= 1 for s in shares) or not 0 < found.low <= found.high:
+        raise ConfigError(
+            f"{path}: {found.op_class} {found.dtype}: a share is above 0 and at most 1, low is below high"
+        )
+    return found
+
+
+@cache
+def shipped_profile(chip: str) -> Profile | None:
+    file = SHIPPED / f"{chip}.json"
+    return load_profile(file) if file.is_file() else None
