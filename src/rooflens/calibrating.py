@@ -42,7 +42,7 @@ def calibrate_device(
     where = device_of(device)
     plain = replace(hardware, profile=None)
     wanted = dtypes or _types(plain, where.name)
-    conditions = Conditions(device=where, budget=Budget(total_s=0.01 if quick else 0.03, most=20), around=nullcontext)
+    conditions = Conditions(device=where, budget=Budget(total_s=0.01 if quick else 0.02, most=20), around=nullcontext)
     found: list[Timing] = []
     todo, start = tuple(points(wanted, quick)), time.perf_counter()
     for done, point in enumerate(todo):
@@ -59,7 +59,7 @@ def calibrate_device(
 
 def _types(hardware: Hardware, device: str) -> tuple[str, ...]:
     have = {p.dtype for p in hardware.peaks if p.flop_per_s is not None}
-    wanted = ("bf16", "fp32", "tf32", "fp16") if device == "cuda" else ("fp32", "bf16")
+    wanted = ("bf16", "fp32", "tf32") if device == "cuda" else ("fp32", "bf16")
     return tuple(d for d in wanted if d in have) or ("fp32",)
 
 
@@ -77,13 +77,13 @@ def _timings(point: "Point", hardware: Hardware, conditions: "Conditions") -> It
         return
     for step, timed in zip(recording.steps, forward_times(recording.steps, False, conditions), strict=True):
         if len(step.ops) == 1:
-            yield from _timing(recording.graph, step.ops[0], forward, timed)
+            yield from _timing(recording.graph, step.ops[0], forward, timed, point.layout)
     steps = tuple(_all_learn(s) for s in point.recorded(training=True).steps)
     for step, timed in zip(steps, backward_times(steps, conditions), strict=True):
         graph = training_graph(step.call)
         places = [i for i, op in enumerate(graph.ops) if op.pass_ == "backward" and not op.view] if graph else []
         if graph is not None and len(places) == 1:  # of several kernels nobody knows which took how long
-            yield from _timing(graph, places[0], _estimated(graph, hardware, point.dtype), timed)
+            yield from _timing(graph, places[0], _estimated(graph, hardware, point.dtype), timed, point.layout)
 
 
 def _estimated(graph: Graph, hardware: Hardware, dtype: str) -> Estimate:
@@ -104,7 +104,7 @@ def _all_learn(step: "Step") -> "Step":
     return replace(step, call=replace(step.call, slots=slots))
 
 
-def _timing(graph: Graph, place: int, estimate: Estimate, timed: "Timed") -> Iterator[Timing]:
+def _timing(graph: Graph, place: int, estimate: Estimate, timed: "Timed", layout: str) -> Iterator[Timing]:
     mapping, group = estimate.mapping, estimate.mapping.partition.groups[place]
     bandwidth = mapping.hardware.offchip.bandwidth_bytes_per_s if mapping.hardware.offchip else None
     taken = timed.samples.median_s if timed.samples else None
@@ -114,6 +114,7 @@ def _timing(graph: Graph, place: int, estimate: Estimate, timed: "Timed") -> Ite
         yield Timing(
             op_class=class_of(graph.ops[place], graph.tensors),
             dtype=ceiling.dtype,
+            layout=layout,
             work_s=work,
             moved_s=group.cost.bytes / bandwidth,
             time_s=taken,

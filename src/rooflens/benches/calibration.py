@@ -79,12 +79,16 @@ class Point:
 
     name: str
     dtype: str
+    layout: str
     build: Callable[[], tuple[nn.Module, tuple[Any, ...], dict[str, Any]]]
 
     def recorded(self, training: bool) -> Recording:
         module, args, kwargs = self.build()
         kind = TORCH_DTYPES[self.dtype]
-        return record_calls(module, args, kwargs, name=self.name, source=self.name, dtype=kind, training=training)
+        return record_calls(
+            module, args, kwargs, name=self.name, source=self.name, dtype=kind, training=training,
+            channels_last=self.layout == "channels-last",
+        )  # fmt: skip
 
 
 def points(dtypes: tuple[str, ...], quick: bool) -> Iterator[Point]:
@@ -92,10 +96,18 @@ def points(dtypes: tuple[str, ...], quick: bool) -> Iterator[Point]:
     for part in range(1 if quick else EVERY):
         for dtype in dtypes:
             for text in TEXTS[part::EVERY]:
-                yield Point(name=text, dtype=dtype, build=_textual(text, dtype))
+                for layout in ("nchw", "channels-last") if _has_layouts(text) else ("nchw",):
+                    yield Point(name=text, dtype=dtype, layout=layout, build=_textual(text, dtype))
             for name, function in FUNCTIONS:
                 shape = _SHAPES[part]
-                yield Point(name=f"{name} of {shape}", dtype=dtype, build=_functional(function, shape, dtype))
+                yield Point(
+                    name=f"{name} of {shape}", dtype=dtype, layout="nchw", build=_functional(function, shape, dtype)
+                )
+
+
+def _has_layouts(text: str) -> bool:
+    """Images, in the layers that care how they lie."""
+    return text.partition("|")[0].count("x") == 3 and any(word in text for word in ("conv", "norm", "pool"))
 
 
 def _textual(text: str, dtype: str) -> Callable[[], tuple[nn.Module, tuple[Any, ...], dict[str, Any]]]:

@@ -21,26 +21,27 @@ class Timing:
 
     op_class: str
     dtype: str
+    layout: str
     work_s: float
     moved_s: float
     time_s: float
 
 
 def reaches_of(timings: Iterable[Timing]) -> tuple[Reach, ...]:
-    by_class: dict[tuple[str, str], list[Timing]] = {}
+    by_class: dict[tuple[str, str, str], list[Timing]] = {}
     for t in timings:
-        by_class.setdefault((t.op_class, t.dtype), []).append(t)
+        by_class.setdefault((t.op_class, t.dtype, t.layout), []).append(t)
     return tuple(_reach(key, found) for key, found in sorted(by_class.items()))
 
 
-def _reach(key: tuple[str, str], timings: list[Timing]) -> Reach:
+def _reach(key: tuple[str, str, str], timings: list[Timing]) -> Reach:
     """The longer half says how much of a roof is reached, the shortest what comes on top, and once more without that."""
     first = _shares(sorted(timings, key=_roof)[len(timings) // 2 :], 0.0)
     overhead = _overhead(timings, first)
     work, moved = _shares(timings, overhead)
     low, high = _apart([t.time_s / max(_time(t, overhead, (work, moved)), _roof(t)) for t in timings])
     return Reach(
-        op_class=key[0], dtype=key[1], overhead_s=overhead, work_share=work, bytes_share=moved, low=low, high=high,
+        op_class=key[0], dtype=key[1], layout=key[2], overhead_s=overhead, work_share=work, bytes_share=moved, low=low, high=high,
         points=len(timings),
     )  # fmt: skip
 
@@ -56,6 +57,7 @@ def _time(t: Timing, overhead_s: float, shares: Shares) -> float:
     reach = Reach(
         op_class="",
         dtype="",
+        layout="",
         overhead_s=overhead_s,
         work_share=shares[0],
         bytes_share=shares[1],

@@ -37,10 +37,12 @@ def _confidence(reach: Reach) -> str:
     return "medium" if apart <= FAIR else "low"
 
 
-def reach_of(group: Group, graph: Graph, rows: tuple[OpCost, ...], profile: Profile, dtype: str) -> Reach | None:
+def reach_of(
+    group: Group, graph: Graph, rows: tuple[OpCost, ...], profile: Profile, dtype: str, layout: str
+) -> Reach | None:
     """That of its heaviest op: the kernel that the others were fused into."""
     main = max(group.ops, key=lambda i: (rows[i].flops, rows[i].bytes)) if len(group.ops) > 1 else group.ops[0]
-    return profile.reach(class_of(graph.ops[main], graph.tensors), dtype)
+    return profile.reach(class_of(graph.ops[main], graph.tensors), dtype, layout)
 
 
 def together(parts: list[tuple[float, str]]) -> str | None:

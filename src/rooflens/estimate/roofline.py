@@ -57,14 +57,14 @@ class Estimate:
     bound: str | None
 
 
-def estimate(mapping: Mapping, execution: str = "eager") -> Estimate:
+def estimate(mapping: Mapping, execution: str = "eager", layout: str = "nchw") -> Estimate:
     launch_s = mapping.hardware.value("launch.graph" if execution == "graph" else "launch.eager")
     offchip = mapping.hardware.offchip
     bandwidth = offchip.bandwidth_bytes_per_s if offchip else None
     graph, rows, profile = mapping.partition.sheet.graph, mapping.partition.sheet.rows, mapping.hardware.profile
 
     def reach(group: Group, ceiling: Ceiling) -> Reach | None:
-        return None if profile is None else reach_of(group, graph, rows, profile, ceiling.dtype)
+        return None if profile is None else reach_of(group, graph, rows, profile, ceiling.dtype, layout)
 
     groups = tuple(
         _NOTHING

@@ -24,6 +24,7 @@ class Reach:
 
     op_class: str
     dtype: str
+    layout: str
     overhead_s: float
     work_share: float | None
     bytes_share: float | None
@@ -46,13 +47,22 @@ class Profile:
     reaches: tuple[Reach, ...]
     note: str = ""
 
-    def reach(self, op_class: str, dtype: str) -> Reach | None:
-        return _table(self).get((op_class, dtype))
+    def reach(self, op_class: str, dtype: str, layout: str) -> Reach | None:
+        """In another layout as in the usual one, in one 16-bit type as in the other, where it was not run by itself."""
+        known = _table(self)
+        for kind in (dtype, _ALIKE.get(dtype, dtype)):
+            found = known.get((op_class, kind, layout)) or known.get((op_class, kind, "nchw"))
+            if found is not None:
+                return found
+        return None
+
+
+_ALIKE = {"fp16": "bf16", "bf16": "fp16"}
 
 
 @cache
-def _table(profile: Profile) -> dict[tuple[str, str], Reach]:
-    return {(r.op_class, r.dtype): r for r in profile.reaches}
+def _table(profile: Profile) -> dict[tuple[str, str, str], Reach]:
+    return {(r.op_class, r.dtype, r.layout): r for r in profile.reaches}
 
 
 def profile_document(p: Profile) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def price(groups: Partition, hardware: Hardware | None, settings: Settings, dtyp
     found = None
     if hardware is not None:
         mapping = map_compulsory(groups, hardware, dtype, sparse=settings.sparsity == "2:4")
-        found = estimate(mapping, settings.execution)
+        found = estimate(mapping, settings.execution, settings.layout)
     return Prediction(
         graph=groups.sheet.graph,
         sheet=groups.sheet,
