@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from idle import undisturbed
 
 from rooflens.benches.host import host_facts, one_cpu_per_core
 from rooflens.benches.machine_cpu import Plan, peak_ceilings, read_cpu
 
-ROUNDS, BAR, BUDGET_S = 5, 0.95, 0.4
+ROUNDS, BAR, BUDGET_S = 5, 0.95, 0.1
 DTYPES = ("fp32", "fp64", "bf16", "int8")
 SIZES = (256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 TORCH = {"fp32": torch.float32, "fp64": torch.float64, "bf16": torch.bfloat16}
-PLAN = Plan(seconds=20, per_octave=0.1, dtypes=DTYPES, most_bytes=2**20)
+PLAN = Plan(seconds=8, per_octave=0.1, dtypes=DTYPES, most_bytes=2**20)
 
 
 def plain(dtype: str) -> tuple[float, str]:
@@ -67,7 +68,7 @@ def main() -> int:
     facts = host_facts()
     torch.set_num_threads(facts.threads)
     print(f"{facts.cpu_model}, {facts.threads} threads, torch {torch.__version__}, numpy {np.__version__}")
-    pairs = [({d: plain(d) for d in DTYPES}, ours()) for _ in range(rounds)]
+    pairs = undisturbed(lambda: ({d: plain(d) for d in DTYPES}, ours()), rounds)
     failed = 0
     for dtype in DTYPES:
         swept, found = ([r[dtype][0] / 1e9 for r in side if dtype in r] for side in zip(*pairs, strict=True))

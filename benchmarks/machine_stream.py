@@ -14,12 +14,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+from idle import undisturbed
+
 from rooflens.benches.bandwidth import PAST_LAST
 from rooflens.benches.host import HostFacts, host_facts, one_cpu_per_core
 from rooflens.benches.machine_cpu import Plan, cache_levels, level_ceilings, read_cpu
 
 ROUNDS, REPEATS, BAR = 5, 20, 0.05
-PLAN = Plan(seconds=4, per_octave=1.5, sizes=(), one_core_sizes=())
+PLAN = Plan(seconds=3, per_octave=1.5, sizes=(), one_core_sizes=())
 SOURCE = Path(__file__).with_name("stream_triad.c")
 
 
@@ -68,7 +70,7 @@ def main() -> int:
     )
     with tempfile.TemporaryDirectory() as folder:
         program = compiled(folder)
-        pairs = [(triad(program, cpus, array), ours(cpus, facts)) for _ in range(rounds)]
+        pairs = undisturbed(lambda: (triad(program, cpus, array), ours(cpus, facts)), rounds)
     reference = told("C triad, upper quartile", [c[0] for c, _ in pairs])
     told("C triad, median", [c[1] for c, _ in pairs])
     found = told("rooflens machine, dram", [o[0] for _, o in pairs])

@@ -170,7 +170,7 @@ def offchip_level(name: str) -> str:
 
 def levels_of(facts: DeviceFacts) -> tuple[Capacity, ...]:
     l2 = (Capacity(level="l2", bytes=facts.l2_bytes),) if facts.l2_bytes else ()
-    return (*l2, Capacity(level=offchip_level(facts.name), bytes=None, clear=4.0))
+    return (*l2, Capacity(level=offchip_level(facts.name), bytes=None, clear=8.0))
 
 
 def level_ceilings(sweep: tuple[BandwidthPoint, ...], facts: DeviceFacts) -> tuple[LevelCeiling, ...]:
