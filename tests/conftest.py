@@ -11,6 +11,12 @@ import pytest
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+@pytest.fixture(autouse=True)
+def nothing_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `rooflens machine` found on the machine that runs the tests decides none of them."""
+    monkeypatch.setenv("ROOFLENS_HOME", str(tmp_path / "rooflens-home"))
+
+
 @pytest.fixture
 def cli(tmp_path: Path) -> Run:
     """`rooflens ARGS` in a process of its own, in an empty folder."""

@@ -330,7 +330,7 @@ def test_row_54_locale_terminal_time_zone_and_paths(cli, tmp_path: Path) -> None
         (("map", "resnet18"), "E_VERSION", "not in this version"),
         (("analyze", "model.onnx"), "E_VERSION", "not in this version"),
         (("analyze", "llama-3-8b"), "E_VERSION", "not in this version"),
-        (("analyze", NET, "--on", "this"), "E_VERSION", "not in this version"),
+        (("analyze", NET, "--on", "this"), "E_HW", "run 'rooflens machine' first"),
         (("analyze", ""), "E_MODEL", "no model"),
         (("analyze",), "E_USAGE", "MODEL"),
         (("nonsense",), "E_USAGE", "nonsense"),

@@ -28,7 +28,9 @@ LINE_ITEMS = 16
 LEAST_BUFFER = 16
 FIRST_SHARE = 0.25  # of the innermost level, where the sweep starts
 PAST_CLEAR = 8.0  # times the last cache, from where on it holds next to nothing of what comes round again
-PAST_LAST = 16.0  # times the last cache, where it ends: each of three arrays is over four times the cache, as STREAM asks
+PAST_LAST = (
+    16.0  # times the last cache, where it ends: each of three arrays is over four times the cache, as STREAM asks
+)
 OF_FREE = 0.25  # of the memory that is free: all cores and one core have arrays at the same time
 UNKNOWN_LAST_CACHE = 64 * 2**20
 

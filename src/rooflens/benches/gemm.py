@@ -131,7 +131,8 @@ def _sampler(pool: Pool, run: Run, times: int) -> Callable[[], Raw]:
 
 def _timed(pool: Pool, run: Run, times: int) -> Raw:
     with ExitStack() as stack:
-        stack.enter_context(pinned(pool.cpus))
+        if pool.crew is None:  # a crew's threads have a core each already
+            stack.enter_context(pinned(pool.cpus))
         if _importable("torch"):
             stack.enter_context(torch_threads(1 if pool.crew else len(pool.cpus)))
         before, cpu, start = switches(), time.process_time(), time.perf_counter()

@@ -88,8 +88,9 @@ class Crew:
         self._jobs = jobs
         self._start.wait()
         self._end.wait()
-        if self._faults:
-            raise self._faults.pop()
+        faults, self._faults = self._faults, []
+        if faults:
+            raise faults[0]
         return max(end for _, end in self._spans) - min(start for start, _ in self._spans)
 
     def _work(self, place: int, cpu: int) -> None:

@@ -7,10 +7,11 @@ inside it. Where no piece does, the level has at best a lower bound.
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 STEP = math.log(1.15)  # bandwidths closer than this are one plateau
-PIECE_PRICE = STEP  # a piece of two points pays where it is a step away from its neighbours
+PIECE_PRICE = 2 * STEP  # a piece of two points pays where it is two steps away from its neighbours
 FILLED, CLEAR = 0.8, 1.5  # of a level: up to here it holds the data, from here on the level below it does not
 LEAST = 2  # points that make a plateau
 SAME = 0.9  # a level at least this share as fast as the one inside it was not what limited
@@ -90,11 +91,17 @@ def _plateau(
         )
     shared = [tuple(i for i in piece if i in inside) for piece in pieces]
     longest = max(shared, key=lambda s: (len(s), -s[0] if s else 0))
-    if len(longest) < LEAST:
+    if len(longest) < LEAST or _drift([points[i] for i in longest]) > STEP:
         top = max((points[i] for i in inside), key=lambda p: p.bandwidth_bytes_per_s)
         return _bound(level, (top,), "the curve has no plateau there: the fastest size is a lower bound")
     kept = tuple(points[i] for i in longest)
     return _judged(level, kept, before)
+
+
+def _drift(kept: list[Point]) -> float:
+    """From one end of a piece to the other: a slope is no plateau."""
+    half = max(1, len(kept) // 2)
+    return abs(math.log(_middle(kept[:half]) / _middle(kept[-half:])))
 
 
 def _inside(points: tuple[Point, ...], level: Capacity, inner: Capacity | None) -> frozenset[int]:
@@ -131,5 +138,5 @@ def _of(level: Capacity, kept: tuple[Point, ...], *, lower_bound: bool, why: str
     )  # fmt: skip
 
 
-def _middle(kept: tuple[Point, ...]) -> float:
+def _middle(kept: Sequence[Point]) -> float:
     return statistics.median(p.bandwidth_bytes_per_s for p in kept)

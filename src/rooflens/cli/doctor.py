@@ -19,6 +19,8 @@ PACKAGES = {
     "timm": ("zoo", "timm:NAME"),
     "transformers": ("hf", "transformers modules"),
     "matplotlib": ("plot", "--plot FILE.svg|png"),
+    "numpy": ("torch", "rooflens machine"),
+    "nvidia-ml-py": ("gpu", "clocks, power and driver of NVIDIA devices"),
     "pandas": ("table", "Analysis.to_pandas()"),
     "fvcore": ("dev", "reconcile"),
     "ptflops": ("dev", "reconcile"),
