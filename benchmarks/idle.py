@@ -1,5 +1,5 @@
-"""Rounds that nobody disturbed: what the benchmarks of the machine verb share. A round begins when the CPUs are idle, and
-one during which other processes used them does not count; how many that were is printed."""
+"""Rounds that nobody disturbed: what the benchmarks of the machine verb share. A round waits a while for idle CPUs, and one
+during which other processes used them does not count; how many those were is printed."""
 
 import os
 import time
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-FOREIGN = 0.05  # of all CPU time, used by others
-LONGEST_S, TRIES = 300.0, 40
+FOREIGN = 0.1  # of all CPU time, used by others
+LONGEST_S, TRIES = 20.0, 40
 
 
 def undisturbed(run: Callable[[], T], rounds: int) -> list[T]:
@@ -17,24 +17,23 @@ def undisturbed(run: Callable[[], T], rounds: int) -> list[T]:
     kept: list[T] = []
     lost: list[T] = []
     while len(kept) < rounds and len(lost) < TRIES:
-        quiet = _wait()
+        _wait()
         before = _foreign_s()
         start = time.perf_counter()
         found = run()
         share = (_foreign_s() - before) / (time.perf_counter() - start) / (os.cpu_count() or 1)
-        (kept if quiet and share <= FOREIGN else lost).append(found)
+        (kept if share <= FOREIGN else lost).append(found)
     print(f"{len(kept)} rounds count, {len(lost)} were disturbed by other processes")
     return kept if len(kept) == rounds else [*kept, *lost[-(rounds - len(kept)) :]]
 
 
-def _wait() -> bool:
+def _wait() -> None:
     end = time.perf_counter() + LONGEST_S
     while time.perf_counter() < end:
         before = _foreign_s()
         time.sleep(1)
         if _foreign_s() - before < FOREIGN * (os.cpu_count() or 1):
-            return True
-    return False
+            return
 
 
 def _foreign_s() -> float:

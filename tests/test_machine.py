@@ -29,7 +29,7 @@ from rooflens.benches.sampling import Raw, Samples
 from rooflens.errors import ConfigError, HardwareError
 from rooflens.hardware.identity import fingerprint, identity
 from rooflens.hardware.load import load_chip, load_file
-from rooflens.hardware.this import path_of
+from rooflens.hardware.this import checked, path_of
 from rooflens.hardware.write import measured_toml
 from rooflens.report.machine import machine_document
 from rooflens.report.render.plot import draw
@@ -176,6 +176,19 @@ def test_without_a_measurement_this_says_what_to_run(home: Path) -> None:
     for name, cure in (("this", "run 'rooflens machine'"), ("this-cuda", "run 'rooflens machine --device cuda'")):
         with pytest.raises(HardwareError, match=cure):
             load_chip(name)
+
+
+def test_a_device_that_cannot_be_asked_for_is_a_note(home: Path, tmp_path: Path) -> None:
+    """The driver's files name the devices that are here; without them nobody knows."""
+    chip = replace(chip_of(on_gpu()), fingerprint=fingerprint(identity(tmp_path), (H200.name,)))
+    assert "could not be checked" in checked(chip, "this", tmp_path).note
+    names = tmp_path / "proc/driver/nvidia/gpus/0/information"
+    names.parent.mkdir(parents=True)
+    names.write_text("Model: NVIDIA H200\n")
+    assert checked(chip, "this", tmp_path) == chip
+    names.write_text("Model: NVIDIA L4\n")
+    with pytest.raises(HardwareError, match="here is NVIDIA L4"):
+        checked(chip, "this", tmp_path)
 
 
 def test_this_is_the_one_measured_last(home: Path) -> None:

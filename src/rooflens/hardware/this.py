@@ -7,6 +7,7 @@ One file a device; `this` is the one measured last, by the date that the files t
 import os
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rooflens.errors import FileError, HardwareError
@@ -66,6 +67,8 @@ def checked(chip: Hardware, name: str, root: Path = ROOT) -> Hardware:
             f"{chip.fingerprint}, here {here}): {_cure(chip)}, or give the path of the file to use it all the same"
         )
     names = device_names(root)
+    if devices and names is None:
+        return replace(chip, note=f"{chip.note}; whether that device is here now could not be checked")
     if devices and names is not None and chip.name not in names:
         raise HardwareError(f"chip '{name}': measured on {chip.name}, here is {', '.join(names)}: {_cure(chip)}")
     return chip
