@@ -14,7 +14,8 @@ def profile_blocks(d: dict[str, Any]) -> tuple[Block, ...]:
     )  # fmt: skip
     cells = tuple(
         (
-            r["op_class"], r["dtype"], r["layout"], show(r["overhead_s"], "s", 3), _share(r["work_share"]), _share(r["bytes_share"]),
+            r["op_class"], r["dtype"], r["layout"], show(r["overhead_s"], "s", 3), _share(r["work_share"]),
+            _share(r["bytes_share"]),
             f"{r['low']:.2f}x", f"{r['high']:.2f}x", str(r["points"]),
         )
         for r in d["reaches"]
