@@ -12,7 +12,7 @@ from rooflens.frontends.load import needs_torch
 from rooflens.graph.records import Graph
 from rooflens.hardware.profile import Profile
 from rooflens.hardware.records import Hardware
-from rooflens.ops.classes import class_of
+from rooflens.ops.classes import cares_for_layout, class_of
 from rooflens.pipeline.run import predict
 from rooflens.pipeline.settings import make_settings
 
@@ -110,9 +110,11 @@ def _timing(graph: Graph, place: int, estimate: Estimate, timed: "Timed", layout
     taken = timed.samples.median_s if timed.samples else None
     ceiling = mapping.ceilings[place]
     work = work_floor_s(group.cost.flops, ceiling.flop_per_s, mapping.parts[place])
-    if taken and bandwidth and work is not None and not group.cost.opaque:
+    op_class = class_of(graph.ops[place], graph.tensors)
+    told = layout == "nchw" or cares_for_layout(op_class)
+    if taken and bandwidth and work is not None and told and not group.cost.opaque:
         yield Timing(
-            op_class=class_of(graph.ops[place], graph.tensors),
+            op_class=op_class,
             dtype=ceiling.dtype,
             layout=layout,
             work_s=work,

@@ -41,7 +41,12 @@ def captured(run: Run, times: int) -> Run | None:
     except RuntimeError:
         torch.cuda.synchronize()
         return None
-    return graph.replay
+
+    def replay(kept: Run = run) -> None:
+        """A graph reads what the run closes over, and does not keep it alive."""
+        graph.replay()
+
+    return replay
 
 
 def _repeated(run: Run, times: int) -> Run:

@@ -5,15 +5,17 @@ class and type, so that a chip with another peak or bandwidth still has a time t
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rooflens.errors import ConfigError
 from rooflens.jsonfile import read_json
+from rooflens.resultfile import faults, published
 
 SCHEMA = "rooflens.profile/1"
+_CURE = "make it again with 'rooflens calibrate'"
 SHIPPED = Path(__file__).with_name("profiles")
 
 
@@ -80,30 +82,18 @@ def load_profile(path: Path) -> Profile:
     found = read_json(str(path))
     kind = found.get("schema") if isinstance(found, dict) else None
     if kind != SCHEMA:
-        raise ConfigError(f"{path}: schema is {kind!r}, not '{SCHEMA}': make it again with 'rooflens calibrate'")
-    try:
-        return Profile(
-            chip=str(found["chip"]),
-            date=str(found["date"]),
-            device=str(found["device"]),
-            versions=tuple((str(k), str(v)) for k, v in found["versions"].items()),
-            note=str(found.get("note", "")),
-            reaches=tuple(_reach(path, r) for r in found["reaches"]),
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(
-            f"{path}: field {error} is missing or wrong: make it again with 'rooflens calibrate'"
-        ) from None
-
-
-def _reach(path: Path, row: Any) -> Reach:
-    found = Reach(**row)
-    shares = [s for s in (found.work_share, found.bytes_share) if s is not None]
-    if found.overhead_s < 0 or any(not 0 < s <= 1 for s in shares) or not 0 < found.low <= found.high:
-        raise ConfigError(
-            f"{path}: {found.op_class} {found.dtype}: a share is above 0 and at most 1, low is below high"
-        )
-    return found
+        raise ConfigError(f"{path}: schema is {kind!r}, not '{SCHEMA}': {_CURE}")
+    for where, what in faults(found, published(SCHEMA), ""):
+        raise ConfigError(f"{path}: field '{where}' {what}: {_CURE}")
+    known = [f.name for f in fields(Reach)]
+    return Profile(
+        chip=found["chip"],
+        date=found["date"],
+        device=found["device"],
+        versions=tuple((str(k), str(v)) for k, v in found["versions"].items()),
+        note=found["note"],
+        reaches=tuple(Reach(**{name: row[name] for name in known}) for row in found["reaches"]),
+    )
 
 
 @cache

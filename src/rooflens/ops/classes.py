@@ -19,6 +19,14 @@ _BY_ROLE = {
 _BY_KIND = {"cumulative": "scan", "concat": "concat", "log_softmax": "softmax", "batchnorm_train": "batchnorm train"}
 
 
+_LAYS = ("conv", "batchnorm", "groupnorm", "maxpool", "avgpool", "adaptive")
+
+
+def cares_for_layout(op_class: str) -> bool:
+    """Whether its kernels are others where channels lie side by side."""
+    return op_class.startswith(_LAYS)
+
+
 def class_of(op: Op, tensors: tuple[Tensor, ...]) -> str:
     """`… backward` for what only a backward pass runs."""
     kind = op.kind.removesuffix(_BACKWARD)
