@@ -2,6 +2,7 @@
 during which other processes used them does not count; how many those were is printed."""
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,11 @@ def undisturbed(run: Callable[[], T], rounds: int) -> list[T]:
         start = time.perf_counter()
         found = run()
         share = (_foreign_s() - before) / (time.perf_counter() - start) / (os.cpu_count() or 1)
+        print(
+            f"round of {time.perf_counter() - start:.0f} s, {share:.0%} of the CPUs used by others",
+            file=sys.stderr,
+            flush=True,
+        )
         (kept if share <= FOREIGN else lost).append(found)
     print(f"{len(kept)} rounds count, {len(lost)} were disturbed by other processes")
     return kept if len(kept) == rounds else [*kept, *lost[-(rounds - len(kept)) :]]

@@ -20,11 +20,13 @@ from idle import undisturbed
 from rooflens.benches.host import host_facts, one_cpu_per_core
 from rooflens.benches.machine_cpu import Plan, peak_ceilings, read_cpu
 
-ROUNDS, BAR, BUDGET_S = 5, 0.95, 0.1
+ROUNDS, BAR, BUDGET_S = 5, 0.95, 0.05
 DTYPES = ("fp32", "fp64", "bf16", "int8")
-SIZES = (256, 512, 768, 1024, 1536, 2048, 3072, 4096)
+SIZES = (256, 512, 1024, 1536, 2048, 3072)
 TORCH = {"fp32": torch.float32, "fp64": torch.float64, "bf16": torch.bfloat16}
-PLAN = Plan(seconds=3, per_octave=0.1, dtypes=DTYPES, most_bytes=2**20)
+PLAN = Plan(
+    seconds=2.5, per_octave=0.1, dtypes=DTYPES, sizes=(1024, 2048), product_s=0.05, most_bytes=2**20, least_rounds=2
+)
 
 
 def plain(dtype: str) -> tuple[float, str]:

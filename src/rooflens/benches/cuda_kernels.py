@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 CHAINS, UNROLLED, ROUNDS = 8, 16, 256
-BLOCK, BLOCKS_PER_SM = 256, 8
+BLOCK = 256
+CHAIN_BLOCKS, READ_BLOCKS = 8, 4  # a multiprocessor: all at once on it, or a last wave would run nearly alone
 LOADS = 4
 
 # dtype -> PTX instruction, letter of its registers, C type of those, multiply-adds an instruction, a starting value
@@ -39,7 +40,7 @@ def fma_chain(dtype: str, multiprocessors: int) -> Kernel:
     import torch
 
     _, _, _, lanes, _ = FMA[dtype]
-    blocks = BLOCKS_PER_SM * multiprocessors
+    blocks = CHAIN_BLOCKS * multiprocessors
     out = torch.zeros(blocks * BLOCK, dtype=torch.float64, device="cuda")
     compiled = _compiled(_chain_source(dtype), "chain")
     work = blocks * BLOCK * ROUNDS * UNROLLED * CHAINS * lanes * 2
@@ -51,7 +52,7 @@ def reads(array: Any, passes: int, multiprocessors: int) -> Kernel:
     import torch
 
     chunks = array.numel() * array.element_size() // 16
-    blocks = BLOCKS_PER_SM * multiprocessors
+    blocks = READ_BLOCKS * multiprocessors
     out = torch.zeros(blocks * BLOCK, device="cuda")
     compiled = _compiled(_READ, "read")
     args = [array, out, chunks, passes]
@@ -71,7 +72,7 @@ def _chain_source(dtype: str) -> str:
     )
     body = "\n".join([step] * UNROLLED)
     return f"""
-extern "C" __global__ void chain({kind} *out, int rounds) {{
+extern "C" __global__ void __launch_bounds__({BLOCK}, {CHAIN_BLOCKS}) chain({kind} *out, int rounds) {{
   int place = blockIdx.x * blockDim.x + threadIdx.x;
   {kind} start = {one}, y = start, z = start;
   {kind} {declared};
@@ -90,7 +91,8 @@ _LOADS = "\n".join(
 )
 _SUM = " + ".join(f"v{i}.x + v{i}.y + v{i}.z + v{i}.w" for i in range(LOADS))
 _READ = f"""
-extern "C" __global__ void read(const float4 *array, float *out, int chunks, int passes) {{
+extern "C" __global__ void __launch_bounds__({BLOCK}, {READ_BLOCKS})
+read(const float4 *array, float *out, int chunks, int passes) {{
   int place = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
   float sum = 0.0f;
   for (int p = 0; p < passes; p++) {{
