@@ -21,7 +21,7 @@ from rooflens.benches.cuda_kernels import CHAINS, FMA, UNROLLED, _chain_source
 from rooflens.benches.gemm import Pool, products
 from rooflens.benches.gpu import DeviceFacts
 from rooflens.benches.host import host_facts
-from rooflens.benches.machine import cpu_ceilings
+from rooflens.benches.machine import checked_device, cpu_ceilings
 from rooflens.benches.pinning import Crew, pinned
 from rooflens.benches.plateaus import Capacity
 from rooflens.benches.rounds import Pace, Probe, in_rounds
@@ -420,13 +420,19 @@ def test_kernels_are_named_by_the_arrays_they_touch() -> None:
 # the command line
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device here")
-@pytest.mark.parametrize(("device", "told"), [("cuda", "torch sees no CUDA device here"), ("tpu", "use cpu or cuda")])
-def test_a_device_that_is_not_here(cli: Any, tmp_path: Path, device: str, told: str) -> None:
-    done = cli("machine", "--device", device, env={"ROOFLENS_HOME": str(tmp_path)})
+def test_a_device_that_is_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(HardwareError, match="torch sees no CUDA device here: use --device cpu"):
+        checked_device("cuda")
+    assert checked_device(None) == "cpu"
+
+
+def test_a_device_of_no_kind(cli: Any, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    done = cli("machine", "--device", "tpu", env={"ROOFLENS_HOME": str(home)})
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert told in done.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert "use cpu or cuda" in done.stderr
+    assert not home.exists()
 
 
 def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
