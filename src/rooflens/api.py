@@ -53,14 +53,15 @@ def measure(
     on: str | os.PathLike[str] | Hardware | None = None,
     device: str | None = None,
     time: float | str = MEASURE_S,
+    try_: bool = False,
     **options: Any,
 ) -> Analysis:
     """Each layer run here for real, forward and backward, beside what is predicted for it. `device` is cpu or cuda, `on`
     the chip whose roofs it is held against (what `rooflens machine` found here, unless told otherwise), `time` how long
-    each distinct layer is run (0.2, "50ms")."""
+    each distinct layer is run (0.2, "50ms"). `try_` makes changes for real and says what each gained."""
     settings = checked_settings(**options)
     hardware, named = _one_chip(on)
-    found = measured(model, inputs, hardware, named, settings, device=device, seconds=seconds_of(time))
+    found = measured(model, inputs, hardware, named, settings, device=device, seconds=seconds_of(time), try_=try_)
     _write_files(found)
     return found
 
@@ -75,13 +76,14 @@ def measured(
     device: str | None,
     seconds: float,
     progress: Callable[[str, int, int], None] = lambda what, done, of: None,
+    try_: bool = False,
 ) -> Analysis:
     """An explicit mode of inference leaves the backward passes out."""
     from rooflens.measuring import measure_model
 
     found = measure_model(
         model, inputs, hardware, settings, device=device, seconds=seconds, progress=progress,
-        backward=dict(settings.given).get("mode") != "inference",
+        backward=dict(settings.given).get("mode") != "inference", try_=try_,
     )  # fmt: skip
     return Analysis(prediction=found.prediction, on=on, batch=found.batch, view="measure", measured=found.measured)
 

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rooflens.changes import Subjected
 from rooflens.compare.standing import Measured, Row, Work, standing, work_of
+from rooflens.compare.trials import Trial
 from rooflens.errors import ModelError, RooflensError, ShapeError, SyntaxFault
 from rooflens.frontends.load import check_module, is_text, needs_torch
 from rooflens.frontends.request import Loaded, check_batch
@@ -14,6 +16,7 @@ from rooflens.hardware.records import Hardware
 from rooflens.loading import checked_module, load, request_of
 from rooflens.pipeline.run import Prediction, predict
 from rooflens.pipeline.settings import Settings
+from rooflens.trying import try_changes
 
 if TYPE_CHECKING:
     from rooflens.benches.measure import Plan, Progress
@@ -50,8 +53,10 @@ def measure_model(
     seconds: float,
     backward: bool,
     progress: "Progress",
+    try_: bool = False,
 ) -> Result:
-    """`backward`: each layer's backward is measured too. `seconds` are spent on each distinct layer."""
+    """`backward`: each layer's backward is measured too. `seconds` are spent on each distinct layer. `try_`: changes are
+    tried on the whole afterwards."""
     needs_torch()
     from rooflens.benches.device import device_of
     from rooflens.benches.host import host_facts
@@ -64,15 +69,25 @@ def measure_model(
     plan = _plan(found, settings, backward or settings.training)
     loaded = _official(model, inputs, settings, plan)
     prediction = predict(loaded.graph, hardware, settings.adopting(loaded.settings), loaded.dtype)
-    taken = measure(plan, where, Budget(total_s=seconds), host_facts().threads, progress)
+    threads = host_facts().threads
+    taken = measure(plan, where, Budget(total_s=seconds), threads, progress)
     rows = tuple(_rows(plan, taken.layers, prediction, where.name))
+    trials: list[Trial] = []
+    stopped_by = taken.stopped_by
+    if try_ and not stopped_by:
+        subjected = Subjected(
+            plan=plan, device=where, settings=prediction.settings, hardware=hardware, wholes=taken.wholes, rows=rows,
+            seconds=seconds, threads=threads,
+        )  # fmt: skip
+        stopped_by = try_changes(subjected, progress, trials)
     measured = Measured(
         rows=rows,
         wholes=taken.wholes,
         taken=taken.taken,
-        stopped_by=taken.stopped_by,
+        stopped_by=stopped_by,
         failure=plan.measured.failure,
         notes=tuple(_notes(plan)),
+        tried=tuple(trials),
     )
     return Result(prediction=prediction, measured=measured, batch=loaded.batch)
 

@@ -9,11 +9,19 @@ from typing import Any
 import torch
 
 from rooflens.benches.host import host_facts
-from rooflens.benches.sampling import Budget, Raw, Samples, collector_off, judged, repeats, sampled, taken
+from rooflens.benches.sampling import Budget, Raw, Samples, collector_off, judged, repeats, sampled, taken, timed
 from rooflens.errors import InputError
 from rooflens.units import show
 
 SPARE = 0.9  # of what is free: the framework needs some for itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One sample at a time, for runs that take turns. `warmups_s` are the first runs."""
+
+    sample: Callable[[], Raw]
+    warmups_s: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +45,14 @@ class Device:
         """`captured`: on a GPU within a CUDA graph, where the host's launches take no time."""
         return _device_time(run, budget, captured) if self.name == "cuda" else sampled(run, budget)
 
+    def reading(self, run: Callable[[], Any], budget: Budget, captured: bool = True) -> Reading:
+        """The run, warm, told how often it fills a sample."""
+        if self.name == "cuda":
+            return _device_reading(run, budget, captured)
+        warm = tuple(timed(run, 1).time_s for _ in range(1 + budget.warmups))
+        times = repeats(min(warm[1:] or warm), budget)
+        return Reading(sample=lambda: timed(run, times), warmups_s=warm)
+
     @contextmanager
     def working(self) -> Iterator[None]:
         """On a GPU a stream of its own: graphs are captured from no other, and what autograd runs stays on the stream that
@@ -46,6 +62,11 @@ class Device:
             return
         with torch.cuda.stream(torch.cuda.Stream()):
             yield
+            torch.cuda.synchronize()
+
+    def wait(self) -> None:
+        """Until everything that was started is done."""
+        if self.name == "cuda":
             torch.cuda.synchronize()
 
     def release(self) -> None:
@@ -69,18 +90,22 @@ def _device_time(run: Callable[[], Any], budget: Budget, captured: bool) -> Samp
     """Time between two events on the device. Runs stand in a CUDA graph where they can, so that short kernels follow each
     other as closely as the device can start them."""
     with collector_off():
-        warm = tuple(_between(run, 1).time_s for _ in range(1 + budget.warmups))
-        times = repeats(min(warm), budget)
-        again = _captured(run, min(times, 100)) if captured else None
-        if again is None:
-            raw = tuple(taken(lambda: _between(run, times), budget))
-        else:
-            inside = min(times, 100)
-            _between(again, 1)
-            rounds = max(1, times // inside)
-            raw = tuple(taken(lambda: _shared(_between(again, rounds), inside), budget))
+        found = _device_reading(run, budget, captured)
+        raw = tuple(taken(found.sample, budget))
     torch.cuda.synchronize()
-    return judged(raw, warm)
+    return judged(raw, found.warmups_s)
+
+
+def _device_reading(run: Callable[[], Any], budget: Budget, captured: bool) -> Reading:
+    warm = tuple(_between(run, 1).time_s for _ in range(1 + budget.warmups))
+    times = repeats(min(warm), budget)
+    inside = min(times, 100)
+    again = _captured(run, inside) if captured else None
+    if again is None:
+        return Reading(sample=lambda: _between(run, times), warmups_s=warm)
+    _between(again, 1)
+    rounds = max(1, times // inside)
+    return Reading(sample=lambda: _shared(_between(again, rounds), inside), warmups_s=warm)
 
 
 def _shared(raw: Raw, times: int) -> Raw:
@@ -89,15 +114,20 @@ def _shared(raw: Raw, times: int) -> Raw:
 
 def _captured(run: Callable[[], Any], times: int) -> Callable[[], Any] | None:
     """None where the call waits for the host, which a graph cannot hold."""
-    graph = torch.cuda.CUDAGraph()
-    torch.cuda.synchronize()
     try:
-        with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
-            for _ in range(times):
-                run()
+        return capture(run, times)
     except (RuntimeError, torch.AcceleratorError):
         torch.cuda.synchronize()
         return None
+
+
+def capture(run: Callable[[], Any], times: int = 1) -> Callable[[], Any]:
+    """So many runs in one CUDA graph. Within `working`: a graph is captured from the stream that is in use."""
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
+        for _ in range(times):
+            run()
     return graph.replay
 
 

@@ -73,7 +73,7 @@ def measure(plan: Plan, device: Device, budget: Budget, threads: int, progress: 
 
 
 def _run(plan: Plan, device: Device, budget: Budget, progress: Progress, done: _Partial) -> None:
-    conditions = Conditions(device=device, budget=budget, around=_around(plan, device))
+    conditions = Conditions(device=device, budget=budget, around=around_of(plan, device))
     forward, trained = plan.measured.steps, plan.trained.steps if plan.trained else ()
     total = len(forward) + len(trained)
     kept = done.layers
@@ -165,7 +165,7 @@ def _mark_faults(plan: Plan, subject: Subject, around: Around, fault: Fault, tra
                 layers[place] = replace(layer, alone=Timed(status="failed", reason=found.reason))
 
 
-def _around(plan: Plan, device: Device) -> Callable[[], AbstractContextManager[Any]]:
+def around_of(plan: Plan, device: Device) -> Callable[[], AbstractContextManager[Any]]:
     if plan.autocast is None:
         return nullcontext
     return partial(torch.autocast, device.name, TORCH_DTYPES[plan.autocast])

@@ -105,9 +105,9 @@ def _disturbed(r: Raw, usual_s: float) -> str:
 def sampled(run: Callable[[], object], budget: Budget) -> Samples:
     """Host time of `run`, which returns when it is done."""
     with collector_off():
-        first = [_timed(run, 1).time_s for _ in range(1 + budget.warmups)]
+        first = [timed(run, 1).time_s for _ in range(1 + budget.warmups)]
         times = repeats(min(first[1:] or first), budget)
-        raw = tuple(taken(lambda: _timed(run, times), budget))
+        raw = tuple(taken(lambda: timed(run, times), budget))
     return judged(raw, tuple(first))
 
 
@@ -132,7 +132,8 @@ def taken(sample: Callable[[], Raw], budget: Budget) -> Iterator[Raw]:
         yield raw
 
 
-def _timed(run: Callable[[], object], times: int) -> Raw:
+def timed(run: Callable[[], object], times: int) -> Raw:
+    """One reading of so many runs."""
     before, cpu = switches(), time.process_time()
     start = time.perf_counter()
     for _ in range(times):

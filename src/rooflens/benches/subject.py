@@ -5,14 +5,14 @@ are given."""
 import copy
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 
 from rooflens.benches.replay import spread
-from rooflens.frontends.pytorch.trees import mapped
+from rooflens.frontends.pytorch.trees import mapped, tensors_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,22 @@ class Subject:
         module = copy.deepcopy(self.module, {id(t): change(t) for t in {id(t): t for t in inside}.values()})
         args = tuple(mapped(change, a) for a in self.args)
         return Subject(module=module, args=args, kwargs={k: mapped(change, v) for k, v in self.kwargs.items()})
+
+    def larger(self, times: int) -> "Subject":
+        """With so many times the items: every input whose first size is the batch."""
+        if times == 1:
+            return self
+        batch = next((t.shape[0] for t in self.inputs if t.dim()), None)
+
+        def repeated(t: torch.Tensor) -> torch.Tensor:
+            return torch.cat([t] * times) if t.dim() and t.shape[0] == batch else t
+
+        args = tuple(mapped(repeated, a) for a in self.args)
+        return replace(self, args=args, kwargs={k: mapped(repeated, v) for k, v in self.kwargs.items()})
+
+    @property
+    def inputs(self) -> tuple[torch.Tensor, ...]:
+        return tuple(tensors_in([self.args, self.kwargs]))
 
     def positional(self) -> tuple[Any, ...]:
         """The inputs by place, for counters that take no keywords."""

@@ -13,6 +13,10 @@ Device = Annotated[
     str | None, typer.Option(metavar="cpu|cuda", help="Where to run. [default: cuda where there is one]")
 ]
 Time = Annotated[str, typer.Option(metavar="DURATION", help="How long to run each distinct layer, in each pass.")]
+Try = Annotated[
+    bool,
+    typer.Option("--try", help="Make real changes (layout, dtype, compile, batch, …) and say what each gained."),
+]
 EPILOG = """Examples:
 
 rooflens measure resnet18
@@ -20,6 +24,8 @@ rooflens measure resnet18
 rooflens measure '8x64x32x32 | conv2d 128 k3 p1 bias | relu | maxpool2d k2' --time 0.5s
 
 rooflens measure timm:convnext_tiny --device cuda --dtype bf16 --layout channels-last --mode inference
+
+rooflens measure resnet18 --try --mode inference
 
 rooflens measure model.py:make --format json -o measured.json
 
@@ -29,7 +35,7 @@ rooflens report measured.json --plot measured.svg
 
 @app.command(epilog=EPILOG)
 @o.analysis_options
-def measure(model: o.Model, device: Device = None, time: Time = "0.2s", **options: Any) -> int:
+def measure(model: o.Model, device: Device = None, time: Time = "0.2s", try_: Try = False, **options: Any) -> int:
     """Run the layers here, forward and backward; measured dots under the roof.
 
     Without --on, layers are held against what 'rooflens machine' found here. --mode inference leaves the backward passes
@@ -45,7 +51,9 @@ def measure(model: o.Model, device: Device = None, time: Time = "0.2s", **option
     streams.keep_for_results()
     hardware, named = roofs_of(options["on"], device)
     with streams.bar() as progress:
-        found = measured(model, None, hardware, named, settings, device=device, seconds=seconds, progress=progress)
+        found = measured(
+            model, None, hardware, named, settings, device=device, seconds=seconds, progress=progress, try_=try_
+        )
     documents = [found.to_dict()]
     text = rendered(documents, options["format"], settings.output, "measure")
     o.emit(text, settings.output, plotted(documents, settings.plot))

@@ -32,5 +32,5 @@ def partial_status(document: dict[str, Any], strict: bool) -> int:
     """3 where a layer failed or found no memory; under --strict also where one could not be told."""
     rows = [*document["measured"]["ops"], *document["measured"]["whole"]]
     broken = any(r["status"] in ("failed", "oom") for r in rows)
-    unsure = strict and any(r["inconclusive"] for r in rows)
+    unsure = strict and any(r["inconclusive"] for r in [*rows, *document["measured"]["tried"]])
     return PartialResult.status if broken or unsure else 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from rooflens.compare.trials import Trial
 from rooflens.estimate.roofline import GroupTime
 from rooflens.graph.records import Graph, Op
 from rooflens.hardware.records import OFFCHIP, Hardware
@@ -73,6 +74,7 @@ class Measured:
     stopped_by: str = ""
     failure: "Failure | None" = None  # where the forward pass ended early
     notes: tuple[str, ...] = ()
+    tried: tuple[Trial, ...] = ()
 
 
 def work_of(p: Prediction, places: Iterable[int], device: str) -> Work:

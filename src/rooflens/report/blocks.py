@@ -33,6 +33,13 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """Lines that a reader copies: as they are, never wrapped or cut."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Roof:
     """A flat roof: the peak of one dtype on one kind of unit. `main` roofs are those that dots of this run stand under.
     `measured`: found by running, and drawn so that nobody takes it for a datasheet's."""
@@ -87,7 +94,7 @@ class Roofline:
     arrows: tuple[Arrow, ...] = ()
 
 
-Block = Heading | Paragraph | Table | Roofline
+Block = Heading | Paragraph | Table | Code | Roofline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from rooflens.compare.standing import DIFFERS, Measured, Row
 from rooflens.fusion.partition import Partition
+from rooflens.report.samples import samples_document
+from rooflens.report.tried import tried_document
 
 if TYPE_CHECKING:
     from rooflens.benches.isolated import Timed
     from rooflens.benches.measurement import Taken, WholeTime
-    from rooflens.benches.sampling import Samples
 
 
 def measured_document(m: Measured, groups: Partition) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def measured_document(m: Measured, groups: Partition) -> dict[str, Any]:
         "whole": [_whole(w, ops) for w in m.wholes],
         "ops": [*ops, *failed],
         "groups": _groups(groups, ops),
-        "tried": [],
+        "tried": [tried_document(t) for t in m.tried],
     }
 
 
@@ -80,30 +81,6 @@ def _timed(t: "Timed", ids: list[str]) -> dict[str, Any]:
     """`same_as`: the equal call whose samples these are."""
     first = None if t.first is None else ids[t.first]
     return {"status": t.status, "reason": t.reason or None, "same_as": first, **samples_document(t.samples)}
-
-
-def samples_document(s: "Samples | None") -> dict[str, Any]:
-    low, high = quartiles(s.times_s) if s else (None, None)
-    return {
-        "time_s": s.median_s if s else None,
-        "low_s": low,
-        "high_s": high,
-        "spread": s.spread if s else None,
-        "samples_s": list(s.times_s) if s else [],
-        "warmups_s": list(s.warmups_s) if s else [],
-        "rejected": [{"reason": why, "time_s": t if t == t else None} for why, t in s.rejected] if s else [],
-        "involuntary_switches": s.switches if s else None,
-        "inconclusive": s.inconclusive if s else None,
-    }
-
-
-def quartiles(values: tuple[float, ...]) -> tuple[float | None, float | None]:
-    if not values:
-        return None, None
-    if len(values) == 1:
-        return values[0], values[0]
-    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
-    return low, high
 
 
 def differs(alone_s: float | None, inside_s: float | None) -> bool | None:

@@ -1,4 +1,4 @@
-"""One recorded call in, the Graph of a training step of that call alone out: what its backward has to do."""
+"""One recorded call in, the Graph of that call alone out, or of a training step of it: what its backward has to do."""
 
 from typing import Any
 
@@ -39,6 +39,14 @@ def _placed(value: Any, tensors: list[torch.Tensor]) -> Any:
     if isinstance(value, dict):
         return {k: _placed(v, tensors) for k, v in value.items()}
     return value
+
+
+def forward_graph(call: Call, autocast: torch.dtype | None = None) -> Graph | None:
+    """None where it cannot be recorded by itself."""
+    try:
+        return trace_module(_OneCall(call), (), {}, name=call.name, source="call", autocast=autocast)
+    except RooflensError:
+        return None
 
 
 def training_graph(call: Call, autocast: torch.dtype | None = None) -> Graph | None:

@@ -77,7 +77,7 @@ def text_net(text: str, dtype: torch.dtype) -> tuple[TextNet, Inputs]:
     net = parse_layers(text)
     module, inputs = TextNet(), {}
     indices = bool(net.layers) and net.layers[0].name == "embedding"
-    with torch.device("meta"), torch.inference_mode():
+    with torch.device("meta"), torch.no_grad():
         x = inputs[INPUT] = torch.empty(net.shape, dtype=torch.int64 if indices else dtype)
         known = {INPUT: x}
         for layer, label in labelled(net.layers):

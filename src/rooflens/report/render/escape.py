@@ -14,6 +14,7 @@ _PLAIN |= {"≥": ">=", "≤": "<=", "±": "+-", "’": "'", "‘": "'", "“": 
 WORD_LIMIT = 120
 TEXT_LIMIT = 20_000
 NAME_LIMIT = 300
+CODE_LIMIT = 1000
 
 
 def safe_text(text: str, limit: int, *, ascii_only: bool = False) -> str:

@@ -2,9 +2,9 @@
 
 import re
 
-from rooflens.report.blocks import Block, Heading, Paragraph, Roofline, Table
+from rooflens.report.blocks import Block, Code, Heading, Paragraph, Roofline, Table
 from rooflens.report.render import textplot
-from rooflens.report.render.escape import NAME_LIMIT, safe_prose, safe_text
+from rooflens.report.render.escape import CODE_LIMIT, NAME_LIMIT, safe_prose, safe_text
 from rooflens.report.render.layout import ceilings
 
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -26,6 +26,8 @@ def _block(block: Block) -> str:
             return ("**Warning:** " if block.tone == "warning" else "") + _prose(block.text)
         case Table():
             return _table(block)
+        case Code():
+            return _fenced([safe_text(line, CODE_LIMIT) for line in block.lines], "python")
         case Roofline():
             return _roofline(block)
 
@@ -63,6 +65,10 @@ def _roofline(chart: Roofline) -> str:
     rows = ["| Roof | Main |", "|---|---|"]
     rows += [f"| {_inline(c.label)} | {'yes' if c.main else ''} |" for c in reversed(ceilings(chart))]
     lines = textplot.plain(textplot.draw(chart))
-    fence = "`" * max(3, 1 + max((len(run) for line in lines for run in re.findall("`+", line)), default=0))
     title = f"**{_inline(chart.title)}**{_BREAK}" if chart.title.strip() else ""
-    return title + "\n".join(rows) + _BREAK + "\n".join([f"{fence}text", *lines, fence])
+    return title + "\n".join(rows) + _BREAK + _fenced(lines, "text")
+
+
+def _fenced(lines: list[str], language: str) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for line in lines for run in re.findall("`+", line)), default=0))
+    return "\n".join([f"{fence}{language}", *lines, fence])

@@ -1,9 +1,9 @@
 """Blocks in, text for a terminal or a pipe out: no line is wider than asked, and no name can act on the terminal."""
 
-from rooflens.report.blocks import Block, Column, Heading, Paragraph, Roofline, Table
+from rooflens.report.blocks import Block, Code, Column, Heading, Paragraph, Roofline, Table
 from rooflens.report.render import textplot
 from rooflens.report.render.columns import columns, cut_middle, pad, wrapped
-from rooflens.report.render.escape import NAME_LIMIT, safe_prose, safe_text
+from rooflens.report.render.escape import CODE_LIMIT, NAME_LIMIT, safe_prose, safe_text
 from rooflens.report.render.layout import BOUNDS
 
 _GAP = 2
@@ -36,6 +36,8 @@ def _block(block: Block, width: int, unicode: bool, color: bool) -> list[textplo
             return _paragraph(block, width, unicode)
         case Table():
             return _table(block, width, unicode)
+        case Code():
+            return [((f"    {safe_text(line, CODE_LIMIT, ascii_only=not unicode)}", ""),) for line in block.lines]
         case Roofline():
             return [*_roofline(block, width, unicode), *(_bounds(block) if color else ())]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rooflens.report.blocks import Block
-from rooflens.report.sections import against, fusion, fusion_verdict, head, measured, tables
+from rooflens.report.sections import against, fusion, fusion_verdict, head, measured, tables, tried
 from rooflens.report.sections.chart import chart_of
 
 Section = Callable[[dict[str, Any]], tuple[Block, ...]]
@@ -56,6 +56,8 @@ MEASURED_SECTIONS: tuple[Section, ...] = (
     measured.layers,
     measured.inside,
     measured.above,
+    tried.changes,
+    tried.lines,
     measured.memory,
     measured.conditions,
 )

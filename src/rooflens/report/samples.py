@@ -1,0 +1,31 @@
+"""Raw samples in, what documents say of them out: the middle, the spread, every reading and every one that was rejected."""
+
+import statistics
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rooflens.benches.sampling import Samples
+
+
+def samples_document(s: "Samples | None") -> dict[str, Any]:
+    low, high = quartiles(s.times_s) if s else (None, None)
+    return {
+        "time_s": s.median_s if s else None,
+        "low_s": low,
+        "high_s": high,
+        "spread": s.spread if s else None,
+        "samples_s": list(s.times_s) if s else [],
+        "warmups_s": list(s.warmups_s) if s else [],
+        "rejected": [{"reason": why, "time_s": t if t == t else None} for why, t in s.rejected] if s else [],
+        "involuntary_switches": s.switches if s else None,
+        "inconclusive": s.inconclusive if s else None,
+    }
+
+
+def quartiles(values: tuple[float, ...]) -> tuple[float | None, float | None]:
+    if not values:
+        return None, None
+    if len(values) == 1:
+        return values[0], values[0]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
