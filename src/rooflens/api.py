@@ -59,8 +59,10 @@ def measure(
     """Each layer run here for real, forward and backward, beside what is predicted for it. `device` is cpu or cuda, `on`
     the chip whose roofs it is held against (what `rooflens machine` found here, unless told otherwise), `time` how long
     each distinct layer is run (0.2, "50ms"). `try_` makes changes for real and says what each gained."""
+    from rooflens.measuring import this_machine
+
     settings = checked_settings(**options)
-    hardware, named = _one_chip(on)
+    hardware, named = _one_chip(this_machine(device) if on is None else on)
     found = measured(model, inputs, hardware, named, settings, device=device, seconds=seconds_of(time), try_=try_)
     _write_files(found)
     return found

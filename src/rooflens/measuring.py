@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from rooflens.changes import Subjected
 from rooflens.compare.standing import Measured, Row, Work, standing, work_of
 from rooflens.compare.trials import Trial
-from rooflens.errors import ModelError, RooflensError, ShapeError, SyntaxFault
+from rooflens.errors import HardwareError, ModelError, RooflensError, ShapeError, SyntaxFault
 from rooflens.frontends.load import check_module, is_text, needs_torch
 from rooflens.frontends.request import Loaded, check_batch
 from rooflens.graph.records import Graph
+from rooflens.hardware.load import load_chip
 from rooflens.hardware.records import Hardware
 from rooflens.loading import checked_module, load, request_of
 from rooflens.pipeline.run import Prediction, predict
@@ -90,6 +91,22 @@ def measure_model(
         tried=tuple(trials),
     )
     return Result(prediction=prediction, measured=measured, batch=loaded.batch)
+
+
+def device_name(device: str | None) -> str:
+    """`cpu` or `cuda`: what was asked for, else the best that is here."""
+    from rooflens.benches.device import device_of
+
+    return device_of(device).name
+
+
+def this_machine(device: str | None) -> Hardware | None:
+    """Its roofs, where `rooflens machine` has found them."""
+    needs_torch()
+    try:
+        return load_chip(f"this-{device_name(device)}")
+    except HardwareError:
+        return None
 
 
 def _check(settings: Settings, device: str) -> None:

@@ -14,10 +14,11 @@ from typing import Any
 import torch
 
 from rooflens.benches.device import Device, switches
-from rooflens.benches.host import host_facts, load
+from rooflens.benches.host import host_facts, load, one_cpu_per_core
 from rooflens.benches.insitu import in_situ
 from rooflens.benches.isolated import NO_GRADIENT, Conditions, Timed, backward_times, forward_times
 from rooflens.benches.measurement import LayerTime, Measurement, Taken, WholeTime
+from rooflens.benches.pinning import pinned
 from rooflens.benches.profiled import Spent
 from rooflens.benches.sampling import Budget, now
 from rooflens.benches.subject import Subject
@@ -59,7 +60,8 @@ class _Partial:
 
 def measure(plan: Plan, device: Device, budget: Budget, threads: int, progress: Progress) -> Measurement:
     load_before, done = load(), _Partial()
-    with switches(plan.dtype, threads) as told:
+    cpus = one_cpu_per_core(host_facts())
+    with pinned(cpus), switches(plan.dtype, threads) as told:
         try:
             _run(plan, device, budget, progress, done)
         except KeyboardInterrupt as error:
@@ -67,7 +69,7 @@ def measure(plan: Plan, device: Device, budget: Budget, threads: int, progress: 
     return Measurement(
         layers=(*done.layers["forward"], *done.layers["backward"]),
         wholes=tuple(done.wholes),
-        taken=_taken(device, threads, told, load_before),
+        taken=_taken(device, threads, cpus, told, load_before),
         stopped_by=done.stopped_by,
     )
 
@@ -175,13 +177,16 @@ def _weights(plan: Plan) -> torch.dtype | None:
     return TORCH_DTYPES["fp32" if plan.autocast else plan.dtype]
 
 
-def _taken(device: Device, threads: int, told: tuple[tuple[str, Any], ...], load_before: float | None) -> Taken:
+def _taken(
+    device: Device, threads: int, cpus: tuple[int, ...], told: tuple[tuple[str, Any], ...], load_before: float | None
+) -> Taken:
     return Taken(
         device=device.name,
         device_name=device_name(device),
         facts=host_facts(),
         date=now(),
         threads=threads,
+        pinned_cpus=cpus,
         switches=told,
         versions=tuple(versions()),
         load_before=load_before,

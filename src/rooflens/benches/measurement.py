@@ -39,6 +39,7 @@ class Taken:
     facts: HostFacts
     date: str
     threads: int
+    pinned_cpus: tuple[int, ...]
     switches: tuple[tuple[str, str | int | bool], ...]
     versions: tuple[tuple[str, str], ...]
     load_before: float | None

@@ -48,6 +48,13 @@ def machine(
     return show(machine_document(found, chip.path), format, output, plot, (chip,))
 
 
+def found_now(device: str) -> None:
+    """Quickly, and kept, for a verb that needs roofs."""
+    from rooflens.report.output import write_all
+
+    write_all((_chip_file(_found(device, quick=True)),))
+
+
 def show(
     document: dict[str, Any], format: str, output: str | None, plot: str | None, beside: "tuple[Written, ...]" = ()
 ) -> int:

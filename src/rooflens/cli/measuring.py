@@ -2,26 +2,38 @@
 
 from typing import Any
 
-from rooflens.cli import INTERRUPTED, TERMINATED
+from rooflens.cli import INTERRUPTED, TERMINATED, streams
 from rooflens.errors import HardwareError, PartialResult, SyntaxFault
+from rooflens.frontends.load import needs_torch
 from rooflens.hardware.load import load_chip, split_chips
 from rooflens.hardware.records import Hardware
+from rooflens.measuring import device_name
 
 _STOPPED = {"KeyboardInterrupt": INTERRUPTED, "Terminated": TERMINATED}
 
 
-def roofs_of(on: list[str] | None, device: str | None) -> tuple[Hardware | None, str | None]:
-    """The chip that --on names, else this machine as it was measured, else none."""
+def roofs_of(on: list[str] | None, device: str | None) -> tuple[Hardware, str]:
+    """The chip that --on names, else this machine as it was measured, if need be now."""
     chips = [chip for text in on or () for chip in split_chips(text)]
     if len(chips) > 1:
         raise SyntaxFault(f"--on names {len(chips)} chips: layers run on one machine: name one, or leave --on out")
     if chips:
         return load_chip(chips[0]), chips[0]
-    name = f"this-{device}" if device else "this"
+    needs_torch()
+    name = f"this-{device_name(device)}"
     try:
         return load_chip(name), name
     except HardwareError:
-        return None, None
+        return _found_now(name)
+
+
+def _found_now(name: str) -> tuple[Hardware, str]:
+    """A first try should end with a distance to the roof, not with advice to run another verb before."""
+    from rooflens.cli.machine import found_now
+
+    streams.say("rooflens: the roofs of this machine are not known yet: finding them first, in about ten seconds")
+    found_now(name.removeprefix("this-"))
+    return load_chip(name), name
 
 
 def interrupted_status(document: dict[str, Any]) -> int:

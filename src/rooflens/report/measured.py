@@ -34,6 +34,7 @@ def measured_document(m: Measured, groups: Partition) -> dict[str, Any]:
 def _taken(t: "Taken") -> dict[str, Any]:
     return {
         "device": t.device, "device_name": t.device_name, "date": t.date, "threads": t.threads,
+        "pinned_cpus": list(t.pinned_cpus),
         "switches": dict(t.switches), "versions": dict(t.versions), "load_before": t.load_before,
         "load_after": t.load_after, "machine": asdict(t.facts),
     }  # fmt: skip

@@ -123,7 +123,8 @@ def _percent(value: float | None) -> str:
 def _of_roof(row: Row) -> str:
     if row["roof_share"] is None:
         return "–"
-    return f"{row['roof_share']:.1%}{' above!' if row['above_roof'] else ''}"
+    digits = 0 if row["roof_share"] >= 0.1 else 1
+    return f"{row['roof_share']:.{digits}%}{'!' if row['above_roof'] else ''}"
 
 
 def inside(d: Document) -> tuple[Block, ...]:
@@ -202,7 +203,8 @@ def conditions(d: Document) -> tuple[Block, ...]:
     unsure = [r["id"] for r in m["ops"] if r["inconclusive"]]
     roofs = f"roofs of {d['hardware']['name']}" if d["hardware"] else "no roofs"
     lines = [
-        f"Measured {m['date']} on {m['device_name']}, {roofs}; {versions}; {switches}; load {m['load_before']} before, "
+        f"Measured {m['date']} on {m['device_name']}, {roofs}; {versions}; {switches}; pinned to CPU "
+        f"{', '.join(map(str, m['pinned_cpus']))}; load {m['load_before']} before, "
         f"{m['load_after']} after; {rejected} samples rejected.",
         *([f"Inconclusive, with more than 10 % of their samples rejected: {_some(unsure)}."] if unsure else []),
         "Times are medians of each layer run by itself, warm; ± is half the distance of the quartiles.",
