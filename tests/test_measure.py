@@ -78,7 +78,7 @@ def model(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def no_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where other processes run, every sample may be a disturbed one: that is another test's matter."""
-    monkeypatch.setattr(sampling, "_switches", lambda: 0)
+    monkeypatch.setattr(sampling, "switches", lambda: 0)
     monkeypatch.setattr(sampling, "STOPPED", float("inf"))
 
 
