@@ -107,8 +107,9 @@ def _operands(chains: Chains, ops: list[int], kind: str, windowed: bool) -> tupl
             if tensor.base in mine or tensor.role in STORED_ROLES or tensor.elements <= 1:
                 continue
             windows = _windows(op, graph.tensors, len(_size(out, kind))) if i == main else None
-            operand = _operand(tensor, kind, windows, out)
-            if operand is None or (operand.windows and not _is_seen_whole(chains, tensor, kind)):
+            whole = _is_seen_whole(chains, tensor, kind)
+            operand = _operand(tensor, kind, windows, out, spread=not whole and tensor.elements < prod(tensor.shape))
+            if operand is None or (operand.windows and not whole):
                 return None
             found.append(operand)
     return tuple(found)
@@ -120,13 +121,16 @@ def _is_seen_whole(chains: Chains, tensor: Tensor, kind: str) -> bool:
     return chains.flow.writers[tensor.base] == NOBODY or _size(tensor, kind) == _size(written, kind)
 
 
-def _operand(tensor: Tensor, kind: str, windows: tuple[Window, ...] | None, out: Tensor) -> Operand | None:
+def _operand(
+    tensor: Tensor, kind: str, windows: tuple[Window, ...] | None, out: Tensor, *, spread: bool
+) -> Operand | None:
+    """`spread`: a view shows it at more places than it has values."""
     wanted = 3 if kind == "image" else 1
     if len(tensor.shape) < wanted:
         return None
     size = _size(tensor, kind)
     if windows is None:
-        if size != _size(out, kind):  # a factor a channel, held whole
+        if spread or size != _size(out, kind):  # a factor a channel, held whole
             held = bytes_of(tensor.elements, tensor.dtype)
             return Operand(owner=tensor.base, bytes_per_place=held, windows=(), size=(1,))
         windows = (Window(),) * len(size)
