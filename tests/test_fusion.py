@@ -14,6 +14,9 @@ from torch import nn
 
 import rooflens
 from rooflens.costs.sheet import cost_sheet
+from rooflens.frontends.load import load_model
+from rooflens.frontends.request import Request
+from rooflens.fusion import tile, tiles
 from rooflens.fusion.edges import edges_of, groups_of
 from rooflens.fusion.partition import LEVELS, Partition, partition
 from rooflens.fusion.rules import FITS, RULES, TIGHT
@@ -467,3 +470,15 @@ def test_blocks_and_sizes() -> None:
     assert Counter((b["ops"], b["units"]) for b in d["fusion"]["blocks"]) == {(7, 2): 5, (9, 3): 3}
     assert sum(s["units"] for s in d["fusion"]["sizes"]) == 24
     assert d["fusion"]["ops_per_unit"] == {"mean": 69 / 24, "max": 4}
+
+
+@pytest.mark.parametrize("count", [60, 600])
+def test_blocks_that_repeat_are_tiled_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs have two to ten groups. Of equal groups there are nine shapes of run, and once more as many where the first
+    reads the input: however deep the network is, no more are tiled."""
+    tiled = []
+    monkeypatch.setattr(tile, "fit", lambda run, room: tiled.append(len(run)) or tiles.fit(run, room))
+    graph = load_model(f"1x8x8x8 | conv2d 8 k3 p1 x{count}", Request()).graph
+    found = partition(cost_sheet(graph), "tile", load_chip(FITS))
+    assert any(g.tile for g in found.groups)
+    assert len(tiled) <= 2 * 9

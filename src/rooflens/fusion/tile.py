@@ -5,9 +5,10 @@ The groups stand in an order in which they may run, so any run of neighbours may
 ways to cut the order into runs that fit, the one that moves fewest bytes is taken.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 from rooflens.costs.sheet import CostSheet
@@ -122,10 +123,12 @@ class _Table:
     def __init__(self, sheet: CostSheet, chains: Chains, clusters: list[Cluster], room: Room) -> None:
         self.chains, self.room = chains, room
         self.stages = [stage_of(sheet, chains, c) for c in clusters]
+        self.shapes = _shapes(self.stages)
         self.number = {id(c): n for n, c in enumerate(clusters)}
         self.reads = [_reads(sheet, chains, c) for c in clusters]
         self.writes = [_writes(sheet, chains, c) for c in clusters]
-        self.fits: dict[tuple[int, int], Tiling | TooLarge | None] = {}
+        self.gone_at = [{owner: self._last_reader(owner) for owner in made} for made in self.writes]
+        self.fits: dict[tuple[int, ...], Tiling | TooLarge | None] = {}
 
     def best(self) -> list[Run]:
         """The runs that save most; of equal ones the shorter."""
@@ -133,9 +136,12 @@ class _Table:
         saved, chosen = [0] * (count + 1), [Run(0, 0, 0, None, 0)] * (count + 1)
         for stop in range(1, count + 1):
             saved[stop], chosen[stop] = saved[stop - 1], Run(stop - 1, stop, 0, None, 0)
-            for run in self._runs_to(stop):
-                if saved[run.start] + run.saved_bytes > saved[stop]:
-                    saved[stop], chosen[stop] = saved[run.start] + run.saved_bytes, run
+            runs = [(saved[start] + gain, start, gain) for start, gain in self._runs_to(stop) if gain]
+            for whole, start, gain in sorted(runs, reverse=True):
+                tiling = self.fit(start, stop) if whole > saved[stop] else None
+                if isinstance(tiling, Tiling):
+                    saved[stop], chosen[stop] = whole, Run(start, stop, gain, tiling, self._extra(start, stop, tiling))
+                    break
         found = list[Run]()
         place = count
         while place:
@@ -143,45 +149,58 @@ class _Table:
             place = chosen[place].start
         return found[::-1]
 
-    def _runs_to(self, stop: int) -> list[Run]:
-        found = list[Run]()
-        for start in range(stop - 2, max(-1, stop - 1 - LONGEST_RUN), -1):
-            if self.stages[start] is None or not _alike(self.stages[start], self.stages[stop - 1]):
-                break
-            saved = self._saved(start, stop)
-            tiling = self.fit(start, stop) if saved else None
-            if isinstance(tiling, Tiling):
-                found.append(Run(start, stop, saved, tiling, self._extra(start, stop, tiling)))
-        return found
+    def _runs_to(self, stop: int) -> Iterator[tuple[int, int]]:
+        """Where a run that ends here may start, and the bytes that its groups need not move: reads of what another of
+        them wrote or read, and writes that nobody outside reads. Grown from its end, a group at a time."""
+        saved, wanted = 0, dict[int, int]()  # bytes of the first read of what no member has written
+        for start in range(stop - 1, max(-1, stop - 1 - LONGEST_RUN), -1):
+            if not _alike(self.stages[start], self.stages[stop - 1]):
+                return
+            for owner, moved in self.writes[start].items():
+                saved += wanted.pop(owner, 0) + (moved if self.gone_at[start][owner] < stop else 0)
+            for owner, moved in self.reads[start].items():
+                saved += wanted.get(owner, 0)
+                wanted[owner] = moved
+            if start < stop - 1:
+                yield start, saved
+
+    def _last_reader(self, owner: int) -> float:
+        """The number of the group after which nobody wants it any more; never, where it is kept or nobody reads it."""
+        readers = self.chains.flow.readers[owner]
+        if not readers or owner in self.chains.flow.kept:
+            return inf
+        return max(self.number[id(self.chains.of[place])] for place in readers)
 
     def fit(self, start: int, stop: int) -> Tiling | TooLarge | None:
-        key = start, stop
+        """Blocks come many times in a network: runs of one shape are tiled alike."""
+        run = [stage for stage in self.stages[start:stop] if stage is not None]
+        if len(run) < stop - start:
+            return None
+        key = (self.shapes[start][0], *(n for _, n in self.shapes[start + 1 : stop]))
         if key not in self.fits:
-            run = [stage for stage in self.stages[start:stop] if stage is not None]
-            self.fits[key] = fit(run, self.room) if len(run) == stop - start else None
+            self.fits[key] = fit(run, self.room)
         return self.fits[key]
 
     def _extra(self, start: int, stop: int, tiling: Tiling) -> int:
         run = [stage for stage in self.stages[start:stop] if stage is not None]
         return sum(again_macs(stage, pair) for stage, pair in zip(run, tiling.again, strict=True))
 
-    def _saved(self, start: int, stop: int) -> int:
-        """Bytes that the groups of a run need not move: reads of what another of them wrote or read, and writes that
-        nobody outside reads."""
-        known, saved = set[int](), 0
-        for n in range(start, stop):
-            for owner, moved in self.reads[n].items():
-                saved += moved if owner in known else 0
-                known.add(owner)
-            for owner, moved in self.writes[n].items():
-                known.add(owner)
-                saved += moved if self._only_inside(owner, start, stop) else 0
-        return saved
 
-    def _only_inside(self, owner: int, start: int, stop: int) -> bool:
-        flow, of = self.chains.flow, self.chains.of
-        readers = flow.readers[owner]
-        return bool(readers) and owner not in flow.kept and all(start <= self.number[id(of[p])] < stop for p in readers)
+def _shapes(stages: Sequence[Stage | None]) -> list[tuple[int, int]]:
+    """Numbers of what tells a stage from others but for the ids of its tensors, of which only differences count: by
+    itself, and behind the stage before it."""
+    numbers: dict[object, int] = {}
+    found = list[tuple[int, int]]()
+    before = 0
+    for stage in stages:
+        if stage is None:
+            found.append((-1, -1))
+            continue
+        alone = replace(stage, owner=0, operands=tuple(replace(o, owner=o.owner - stage.owner) for o in stage.operands))
+        number = numbers.setdefault(alone, len(numbers))
+        found.append((number, numbers.setdefault((number, stage.owner - before), len(numbers))))
+        before = stage.owner
+    return found
 
 
 def _alike(a: Stage | None, b: Stage | None) -> bool:
