@@ -138,7 +138,7 @@ def _unicode(stream: TextIO) -> bool:
 
 
 def as_json(document: Any) -> str:
-    return json_text(document) + "\n"
+    return json_text(document, end="\n")
 
 
 def emit(text: str, output: str | None, pictures: "tuple[Written, ...]" = ()) -> None:
