@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from rooflens.advise.whatif import Advice, advise
+from rooflens.collector import collector_paused
 from rooflens.compare.gates import GateResult, judge
 from rooflens.compare.inductor import Against
 from rooflens.compare.standing import Measured
@@ -34,7 +35,8 @@ class Analysis:
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
-        return advise(self.prediction)
+        with collector_paused():
+            return advise(self.prediction)
 
     @cached_property
     def gates(self) -> tuple[GateResult, ...]:
@@ -42,7 +44,9 @@ class Analysis:
 
     @cached_property
     def _ungated(self) -> dict[str, Any]:
-        return analysis_document(self.prediction, self.advice, self.on, self.batch, self.against, self.measured)
+        advice = self.advice
+        with collector_paused():
+            return analysis_document(self.prediction, advice, self.on, self.batch, self.against, self.measured)
 
     def to_dict(self) -> dict[str, Any]:
         return with_gates(self._ungated, self.gates)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from rooflens.costs.sheet import OpCost
 from rooflens.estimate.calibrated import expected, reach_of, together
-from rooflens.fusion.partition import Group
 from rooflens.hardware.profile import Reach
 from rooflens.mapping.compulsory import Ceiling, Mapping
 
@@ -62,17 +61,19 @@ def estimate(mapping: Mapping, execution: str = "eager", layout: str = "nchw") -
     offchip = mapping.hardware.offchip
     bandwidth = offchip.bandwidth_bytes_per_s if offchip else None
     graph, rows, profile = mapping.partition.sheet.graph, mapping.partition.sheet.rows, mapping.hardware.profile
-
-    def reach(group: Group, ceiling: Ceiling) -> Reach | None:
-        return None if profile is None else reach_of(group, graph, rows, profile, ceiling.dtype, layout)
-
-    groups = tuple(
-        _NOTHING
-        if len(group.ops) == 1 and graph.ops[group.ops[0]].view
-        else _group_time(group.cost, ceiling, parts, bandwidth, launch_s, reach(group, ceiling))
-        for group, ceiling, parts in zip(mapping.partition.groups, mapping.ceilings, mapping.parts, strict=True)
-    )
-    return _totals(mapping, groups, launch_s)
+    known: dict[tuple[OpCost, Ceiling, Parts, Reach | None], GroupTime] = {}  # blocks come many times in a network
+    groups = list[GroupTime]()
+    for group, ceiling, parts in zip(mapping.partition.groups, mapping.ceilings, mapping.parts, strict=True):
+        if len(group.ops) == 1 and graph.ops[group.ops[0]].view:
+            groups.append(_NOTHING)
+            continue
+        reach = None if profile is None else reach_of(group, graph, rows, profile, ceiling.dtype, layout)
+        key = group.cost, ceiling, parts, reach
+        found = known.get(key)
+        if found is None:
+            found = known[key] = _group_time(*key[:3], bandwidth, launch_s, reach)
+        groups.append(found)
+    return _totals(mapping, tuple(groups), launch_s)
 
 
 _NOTHING = GroupTime("vector", "fp32", None, None, None, None, None, 0.0, 0.0, 0.0, 0.0, None)

@@ -5,6 +5,7 @@ the vendor does not publish stay None, and so does every time that needs them.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rooflens.errors import DtypeError
 from rooflens.fusion.partition import Group, Partition
@@ -23,9 +24,9 @@ _WIDER = {
 _NEVER_ASKED = ("fp64", "fp4", "int4")  # a chip has peaks for them, --dtype does not take them
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """What one group can reach: the unit that does the work and its rate, None where unpublished."""
+class Ceiling(NamedTuple):
+    """What one group can reach: the unit that does the work and its rate, None where unpublished. A named tuple, because
+    estimates are looked up by it."""
 
     unit: str
     dtype: str
@@ -56,7 +57,7 @@ def map_compulsory(partition: Partition, hardware: Hardware, dtype: str, sparse:
 
     def parts(group: Group) -> tuple[tuple[Ceiling, int], ...]:
         stored = group.cost.param_bytes > 0
-        return tuple((above(kind, unit, stored), flops) for unit, kind, flops in group.work)
+        return tuple([(above(kind, unit, stored), flops) for unit, kind, flops in group.work])
 
     groups = partition.groups
     return Mapping(

@@ -166,8 +166,9 @@ def _mapping(p: Prediction) -> dict[str, Any] | None:
 
 def fusion_document(p: Prediction, edges: tuple[Edge, ...]) -> dict[str, Any]:
     groups, e = p.partition, p.estimate
-    before = {**_side(p, p.alone, None), **_tensors(groups, list(range(len(groups.sheet.rows))))}
-    after = {**_side(p, e, groups), **_tensors(groups, groups_of(groups))}
+    one_by_one = _tensors(groups, list(range(len(groups.sheet.rows))))
+    before = {**_side(p, p.alone, None), **one_by_one}
+    after = {**_side(p, e, groups), **(one_by_one if groups.level == "none" else _tensors(groups, groups_of(groups)))}
     kept = [len(g.ops) for g in groups.groups]
     bandwidth = p.hardware.offchip.bandwidth_bytes_per_s if p.hardware and p.hardware.offchip else None
     launches = before["launch_s"], after["launch_s"]
