@@ -1,6 +1,7 @@
 """Fusion: the numbers of two networks unit by unit, the table of rules, and what must hold for any graph."""
 
 import csv
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -482,3 +483,37 @@ def test_blocks_that_repeat_are_tiled_once(count: int, monkeypatch: pytest.Monke
     found = partition(cost_sheet(graph), "tile", load_chip(FITS))
     assert any(g.tile for g in found.groups)
     assert len(tiled) <= 2 * 9
+
+
+def time_s(level: str, chip: str, **options: Any) -> float:
+    e = rooflens.analyze("resnet18", fusion=level, on=chip, **options).prediction.estimate
+    assert e is not None and e.device_time_s is not None
+    return e.device_time_s if e.latency_s is None else e.latency_s
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("batch", [1, 64])
+@pytest.mark.parametrize("chip", ["h100-sxm", "jetson-orin-nano", "epyc-9654", "mi250x", "rtx-4090"])
+def test_tiles_that_cost_time_are_not_taken(chip: str, batch: int, dtype: str) -> None:
+    """Work that tiles do again must not take longer than the bytes and launches that they save."""
+    for execution in ("eager", "graph"):
+        try:
+            residual = time_s("residual", chip, batch=batch, dtype=dtype, execution=execution)
+        except rooflens.RooflensError:
+            continue  # no such type there
+        assert time_s("tile", chip, batch=batch, dtype=dtype, execution=execution) <= residual * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("peak", "units"), [("1TFLOPS", 2), ("1000TFLOPS", 1)])
+def test_a_border_is_computed_again_where_bytes_are_dear(peak: str, units: int) -> None:
+    """Two convolutions of 115.6 MMAC each, 3.5 MB one by one (4 x 803 kB of maps, 2 x 147 kB of weights) and 1.9 MB as
+    one. At 1 TFLOP/s and 100 GB/s they take 462 us for their work and 35 us for their bytes, so more work is only slower;
+    at 1000 TFLOP/s 0.5 us and 35 us, so it is free."""
+    net = "1x64x56x56 | conv2d 64 k3 p1 | conv2d 64 k3 p1"
+    chip = f"h100-sxm with peak.fp32.vector={peak}, memory.hbm.bandwidth=100GB/s, launch.eager=0s"
+    d = rooflens.fuse(net, fusion="tile", on=chip).to_dict()["fusion"]
+    assert (d["after"]["units"], d["extra_macs"] > 0) == (units, units == 1)
+    assert d["before"]["bytes"] == 4 * 64 * 56 * 56 * 4 + 2 * 64 * 64 * 9 * 4
+    if units == 2:  # whole, it holds what one of them reads and what it writes
+        needs = re.fullmatch(r"capacity \(needs ([\d.]+) MB, has 233.5 kB\)", d["edges"][0]["reason"])
+        assert needs and float(needs[1]) == pytest.approx(2 * 64 * 56 * 56 * 4 / 1e6, rel=1e-3)

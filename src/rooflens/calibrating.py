@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from rooflens.compare.reach import Timing, reaches_of
 from rooflens.errors import RooflensError
-from rooflens.estimate.roofline import Estimate, work_floor_s
+from rooflens.estimate.roofline import Estimate
 from rooflens.frontends.load import needs_torch
 from rooflens.graph.records import Graph
 from rooflens.hardware.profile import Profile
 from rooflens.hardware.records import Hardware
+from rooflens.hardware.roofs import work_floor_s
 from rooflens.ops.classes import cares_for_layout, class_of
 from rooflens.pipeline.run import predict
 from rooflens.pipeline.settings import make_settings

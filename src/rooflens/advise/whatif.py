@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rooflens.errors import RooflensError
-from rooflens.estimate.roofline import floor_time_s
 from rooflens.fusion.partition import LEVELS, Group, Partition, partition
 from rooflens.graph.records import BITS, retyped
 from rooflens.hardware.records import Hardware, with_fact
+from rooflens.hardware.roofs import floor_time_s
 from rooflens.pipeline.run import Prediction, predict, price
 from rooflens.units import show
 
@@ -163,7 +163,7 @@ def _fusion(base: Prediction) -> Iterator[Advice]:
     """Every level beyond the one in force that keeps more on the chip than the level before it."""
     e, level, least = base.estimate, base.partition.level, _bytes(base.partition)
     for further in LEVELS[LEVELS.index(level) + 1 :]:
-        groups = partition(base.sheet, further, base.hardware)
+        groups = partition(base.sheet, further, base.hardware, base.settings.execution)
         if groups.level != further:  # the chip does not say what fits
             continue
         if _bytes(groups) >= least:
@@ -172,9 +172,20 @@ def _fusion(base: Prediction) -> Iterator[Advice]:
         changed = price(groups, base.hardware, base.settings, base.dtype)
         saved = _bytes(base.partition) - least
         kernels = len(base.partition.groups) - len(groups.groups)
-        why = f"{show(saved, 'B')} less to move and {kernels} units fewer to start; see 'rooflens fuse --fusion {further}'"
+        less = f"{show(saved, 'B')} less to move and {kernels} units fewer to start"
+        why = f"{less}{_also(base, changed)}; see 'rooflens fuse --fusion {further}'"
         if e is not None:
             yield from _advice(base, changed, "model", "right", f"fuse ({further})", why)
+
+
+def _also(base: Prediction, changed: Prediction) -> str:
+    """What the device's time does not tell: work that tiles do again, and launches that nobody waits for any more."""
+    before, after = base.estimate, changed.estimate
+    again = sum(g.extra_macs for g in changed.partition.groups) - sum(g.extra_macs for g in base.partition.groups)
+    told = f", {show(again, 'MAC')} computed again where tiles overlap" if again else ""
+    if before and after and before.latency_s is not None and after.latency_s is not None:
+        told += f"; latency {show(before.latency_s - after.latency_s, 's', 3)} less"
+    return told
 
 
 def _bytes(groups: Partition) -> int:

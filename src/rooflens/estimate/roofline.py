@@ -11,13 +11,11 @@ from typing import NamedTuple
 from rooflens.costs.sheet import OpCost
 from rooflens.estimate.calibrated import expected, reach_of, together
 from rooflens.hardware.profile import Reach
-from rooflens.mapping.compulsory import Ceiling, Mapping
+from rooflens.hardware.roofs import Ceiling, Parts, work_floor_s
+from rooflens.mapping.compulsory import Mapping
 
 RIDGE_BAND = 0.10
 EXECUTIONS = ("eager", "graph", "compiled")
-
-
-Parts = tuple[tuple[Ceiling, int], ...]  # each kind of work in a group: the ceiling above it, and its FLOP
 
 
 class GroupTime(NamedTuple):
@@ -57,7 +55,7 @@ class Estimate:
 
 
 def estimate(mapping: Mapping, execution: str = "eager", layout: str = "nchw") -> Estimate:
-    launch_s = mapping.hardware.value("launch.graph" if execution == "graph" else "launch.eager")
+    launch_s = mapping.hardware.launch_s(execution)
     offchip = mapping.hardware.offchip
     bandwidth = offchip.bandwidth_bytes_per_s if offchip else None
     graph, rows, profile = mapping.partition.sheet.graph, mapping.partition.sheet.rows, mapping.hardware.profile
@@ -108,22 +106,6 @@ def _group_time(
 
 
 _UNKNOWN = (None, None, None, None)
-
-
-def work_floor_s(flops: int, peak: float | None, parts: Parts) -> float | None:
-    """All of a group's work at the rate of its main unit, or any kind of its work at the rate of its own unit, whichever
-    takes longer: units may work at the same time, so nothing is added up."""
-    pieces = [(flops, peak)] if len(parts) < 2 else [(flops, peak), *((n, c.flop_per_s) for c, n in parts)]
-    if any(n and rate is None for n, rate in pieces):
-        return None
-    return max((n / rate for n, rate in pieces if n and rate), default=0.0)
-
-
-def floor_time_s(flops: int, moved: int, peak: float | None, bandwidth: float | None) -> float | None:
-    """The least time for so much work and so many bytes; what is not needed need not be known."""
-    if (flops and peak is None) or (moved and bandwidth is None):
-        return None
-    return max(flops / peak if flops and peak else 0.0, moved / bandwidth if moved and bandwidth else 0.0)
 
 
 def attainable_flop_per_s(intensity: float | None, peak: float | None, bandwidth: float | None) -> float | None:

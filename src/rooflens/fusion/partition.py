@@ -14,6 +14,7 @@ from rooflens.fusion.attention import merge_attention
 from rooflens.fusion.chain import Chains, Cluster, Link
 from rooflens.fusion.flow import NOBODY, Flow, flow_of
 from rooflens.fusion.merge import merge_activations, merge_residuals
+from rooflens.fusion.pace import pace_of
 from rooflens.fusion.tile import Tile, Tiled, merge_tiles, room_of
 from rooflens.hardware.records import Hardware
 
@@ -47,8 +48,8 @@ class Partition:
     notes: tuple[str, ...] = ()
 
 
-def partition(sheet: CostSheet, level: str, hardware: Hardware | None = None) -> Partition:
-    """`hardware` says how much fits on chip, which only level `tile` asks."""
+def partition(sheet: CostSheet, level: str, hardware: Hardware | None = None, execution: str = "eager") -> Partition:
+    """`hardware` says how much fits on chip, and with `execution` what a kernel costs, which only level `tile` asks."""
     if level == "none":
         groups = tuple(Group((i,), row, work_of(row)) for i, row in enumerate(sheet.rows))
         return Partition(sheet=sheet, level=level, groups=groups)
@@ -61,10 +62,10 @@ def partition(sheet: CostSheet, level: str, hardware: Hardware | None = None) ->
     whole, notes, tiled = list(chains.of), tuple[str, ...](), Tiled({}, {}, {})
     if level == "tile":
         room = room_of(hardware) if hardware else None
-        if room is None:
+        if room is None or hardware is None:
             level, notes = "residual", (_no_room(hardware),)
         else:
-            tiled = merge_tiles(sheet, chains, room)
+            tiled = merge_tiles(sheet, chains, room, pace_of(hardware, execution))
     links = tuple([_decided(chains, link, whole, tiled) for link in chains.links])
     of: list[Cluster | None] = list(chains.of)
     _place_views(chains, of)

@@ -16,8 +16,9 @@ from rooflens.fusion import rules as r
 from rooflens.fusion.account import stays
 from rooflens.fusion.chain import Chains, Cluster
 from rooflens.fusion.merge import clusters_of
+from rooflens.fusion.pace import Pace, load_of, together
 from rooflens.fusion.stages import stage_of
-from rooflens.fusion.tiles import Room, Stage, Tiling, TooLarge, again_macs, fit
+from rooflens.fusion.tiles import Room, Stage, Tiling, TooLarge, again_macs, fit, too_large
 from rooflens.hardware.records import OFFCHIP, Hardware, MemoryLevel
 from rooflens.units import show
 
@@ -89,9 +90,9 @@ def _one(hardware: Hardware, level: MemoryLevel) -> int | None:
     return None if found is None else int(found)
 
 
-def merge_tiles(sheet: CostSheet, chains: Chains, room: Room) -> Tiled:
+def merge_tiles(sheet: CostSheet, chains: Chains, room: Room, pace: Pace) -> Tiled:
     clusters = clusters_of(chains)
-    table = _Table(sheet, chains, clusters, room)
+    table = _Table(sheet, chains, clusters, room, pace)
     runs = table.best()
     tiled = [run for run in runs if run.tiling is not None]
     for run in tiled:
@@ -120,8 +121,9 @@ def rule_of(run: Sequence[Stage | None]) -> str:
 class _Table:
     """What each group reads and writes, and the best way to cut the first n of them into runs."""
 
-    def __init__(self, sheet: CostSheet, chains: Chains, clusters: list[Cluster], room: Room) -> None:
-        self.chains, self.room = chains, room
+    def __init__(self, sheet: CostSheet, chains: Chains, clusters: list[Cluster], room: Room, pace: Pace) -> None:
+        self.chains, self.room, self.pace = chains, room, pace
+        self.loads = [load_of(sheet, c.ops) for c in clusters]
         self.stages = [stage_of(sheet, chains, c) for c in clusters]
         self.shapes = _shapes(self.stages)
         self.number = {id(c): n for n, c in enumerate(clusters)}
@@ -131,7 +133,7 @@ class _Table:
         self.fits: dict[tuple[int, ...], Tiling | TooLarge | None] = {}
 
     def best(self) -> list[Run]:
-        """The runs that save most; of equal ones the shorter."""
+        """The runs that save most bytes, of those that cost no time; of equal ones the shorter."""
         count = len(self.stages)
         saved, chosen = [0] * (count + 1), [Run(0, 0, 0, None, 0)] * (count + 1)
         for stop in range(1, count + 1):
@@ -139,8 +141,11 @@ class _Table:
             runs = [(saved[start] + gain, start, gain) for start, gain in self._runs_to(stop) if gain]
             for whole, start, gain in sorted(runs, reverse=True):
                 tiling = self.fit(start, stop) if whole > saved[stop] else None
-                if isinstance(tiling, Tiling):
-                    saved[stop], chosen[stop] = whole, Run(start, stop, gain, tiling, self._extra(start, stop, tiling))
+                if not isinstance(tiling, Tiling):
+                    continue
+                run = Run(start, stop, gain, tiling, self._extra(start, stop, tiling))
+                if self._pays(run):
+                    saved[stop], chosen[stop] = whole, run
                     break
         found = list[Run]()
         place = count
@@ -180,6 +185,27 @@ class _Table:
         if key not in self.fits:
             self.fits[key] = fit(run, self.room)
         return self.fits[key]
+
+    def missing(self, start: int, stop: int) -> TooLarge | None:
+        """What no tile fits into; or where one fits and costs more than it saves, what a tile without overlap would need."""
+        found = self.fit(start, stop)
+        if not isinstance(found, Tiling):
+            return found
+        gain = dict(self._runs_to(stop)).get(start, 0)
+        if self._pays(Run(start, stop, gain, found, self._extra(start, stop, found))):
+            return None
+        return too_large([stage for stage in self.stages[start:stop] if stage is not None], self.room)
+
+    def _pays(self, run: Run) -> bool:
+        """Does the chip take no longer for it than for its groups one by one? Work that is not done again costs nothing."""
+        if not run.extra_macs:
+            return True
+        moved = [sum(self.reads[n].values()) + sum(self.writes[n].values()) for n in range(run.start, run.stop)]
+        loads = self.loads[run.start : run.stop]
+        alone = [self.pace.time_s(load, n) for load, n in zip(loads, moved, strict=True)]
+        as_one = self.pace.time_s(together(loads, run.extra_macs), sum(moved) - run.saved_bytes)
+        known = [t for t in alone if t is not None]
+        return as_one is None or len(known) < len(alone) or as_one <= sum(known)
 
     def _extra(self, start: int, stop: int, tiling: Tiling) -> int:
         run = [stage for stage in self.stages[start:stop] if stage is not None]
@@ -245,8 +271,8 @@ def _apart(table: _Table, runs: list[Run], clusters: list[Cluster]) -> dict[tupl
     for one, two in pairwise(runs):
         ends = table.stages[one.stop - 1], table.stages[two.stop - 1]
         if _alike(*ends) and _alike(table.stages[one.start], table.stages[two.start]):
-            missing = table.fit(one.start, two.stop)
-            if isinstance(missing, TooLarge):
+            missing = table.missing(one.start, two.stop)
+            if missing is not None:
                 text = r.CAPACITY.format(show(missing.needs_bytes, "B"), show(missing.has_bytes, "B"))
                 found[id(clusters[one.start]), id(clusters[two.start])] = text
     return found

@@ -107,6 +107,12 @@ def fit(run: Sequence[Stage], room: Room) -> Tiling | TooLarge | None:
     return least
 
 
+def too_large(run: Sequence[Stage], room: Room) -> TooLarge | None:
+    """What the run needs to go through as a whole, where that does not fit."""
+    found = _tiling(run, run[-1].size)
+    return None if found is None else _missing(run, found, room)
+
+
 def again_share(run: Sequence[Stage], tiling: Tiling) -> float:
     """Macs that are computed again, over those that are needed."""
     needed = sum(stage.macs for stage in run)

@@ -128,6 +128,10 @@ class Hardware:
         found = self.fact(f"peak.{dtype}.{unit}")
         return found is not None and not found.absent
 
+    def launch_s(self, execution: str) -> float | None:
+        """Of one kernel, in that execution mode."""
+        return self.value("launch.graph" if execution == "graph" else "launch.eager")
+
     def ridge(self, dtype: str, unit: str) -> float | None:
         """FLOP/byte where that unit's roof meets the slope of the off-chip memory."""
         peak, level = self.peak(dtype, unit), self.offchip

@@ -42,7 +42,7 @@ def predict(graph: Graph, hardware: Hardware | None, settings: Settings, dtype: 
     with collector_paused():
         counted = folded(graph) if settings.bn == "folded" else graph
         sheet = cost_sheet(counted, tf32=dtype == "tf32", weights=weight_store(settings))
-        found = price(partition(sheet, settings.fusion, hardware), hardware, settings, dtype)
+        found = price(partition(sheet, settings.fusion, hardware, settings.execution), hardware, settings, dtype)
         alone = found if settings.fusion == "none" else price(partition(sheet, "none"), hardware, settings, dtype)
         return replace(found, graph=graph, alone=alone.estimate)
 
