@@ -151,3 +151,14 @@ def test_sizes_read_as_in_the_datasheet(cli) -> None:
     assert cells["memory.l2.capacity"] == "50 MiB 1 MiB"
     assert cells["memory.hbm.capacity"] == "80 GB –"
     assert cells["memory.l3.capacity"] == "– 19.25 MiB"
+
+
+def test_many_chips_are_compared_a_row_each(cli) -> None:
+    """H100 SXM's datasheet: 67 TFLOPS fp32, 989 bf16 and 1,979 int8 dense, 80 GB at 3.35 TB/s; 989.4 / 3.35 = 295."""
+    shown = cli("hardware", "compare").stdout.splitlines()
+    rows = [line.split() for line in shown if "B/s" in line]
+    assert [row[0] for row in rows] == sorted(catalog_ids())
+    assert max(map(len, shown)) <= 80
+    (h100,) = (" ".join(row) for row in rows if row[0] == "h100-sxm")
+    assert h100 == "h100-sxm 66.9 TOP/s 989 TOP/s 1.98 POP/s 3.35 TB/s 80 GB 295"
+    assert "Hypothetical: kpu-t256, kpu-t64, kpu-t768" in " ".join(shown)

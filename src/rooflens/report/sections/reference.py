@@ -84,15 +84,15 @@ def chips_blocks(chips: tuple[Hardware, ...]) -> tuple[Block, ...]:
 def _chip_cells(chip: Hardware) -> tuple[str, ...]:
     dtype, unit, peak = _best(chip)
     bandwidth = chip.offchip.bandwidth_bytes_per_s if chip.offchip else None
-    ridge = peak / bandwidth if peak and bandwidth else None
     return (
         chip.id, _marked(chip), show(peak, "OP/s", 3), f"{dtype} {unit}" if dtype else "–",
-        show(bandwidth, "B/s", 3), _ridge_text(ridge),
+        show(bandwidth, "B/s", 3), _ridge_text(peak, bandwidth),
     )  # fmt: skip
 
 
-def _ridge_text(ridge: float | None) -> str:
+def _ridge_text(peak: float | None, bandwidth: float | None) -> str:
     """Three digits, and never as 8e+03."""
+    ridge = peak / bandwidth if peak and bandwidth else None
     return "–" if ridge is None else f"{ridge:.3g}" if ridge < 1000 else f"{ridge:.0f}"
 
 
@@ -148,7 +148,44 @@ def charts_of(chips: tuple[Hardware, ...]) -> tuple[Roofline, ...]:
     return tuple(c for c in found if c is not None)
 
 
+SIDE_BY_SIDE = 5  # columns of a terminal; from more chips on each is a row
+
+
 def compare_blocks(chips: tuple[Hardware, ...]) -> tuple[Block, ...]:
+    return _every_value(chips) if len(chips) <= SIDE_BY_SIDE else _a_row_each(chips)
+
+
+def _a_row_each(chips: tuple[Hardware, ...]) -> tuple[Block, ...]:
+    """What tells many chips apart: peaks by width of type, the memory, and the ridge between the two."""
+    peaks = tuple(Column(name=name, numeric=True) for name in _WIDTHS)
+    columns = (
+        Column(name="id", whole=True), *peaks, Column(name="off-chip", numeric=True), Column(name="capacity", numeric=True),
+        Column(name="ridge", numeric=True),
+    )  # fmt: skip
+    rows = tuple((name, *_row_cells(c)) for name, c in zip(_told_apart(chips), chips, strict=True))
+    note = (
+        f"Peaks are dense ones of the fastest unit that is published; the ridge is that of 16 bits, or of the best there "
+        f"is. Every value of up to {SIDE_BY_SIDE} chips: rooflens hardware compare CHIP CHIP…"
+    )
+    invented = [c.id for c in chips if c.hypothetical]
+    note += f". Hypothetical: {', '.join(invented)}" if invented else ""
+    return Heading(text=f"{len(chips)} chips"), Table(columns=columns, rows=rows), Paragraph(text=note)
+
+
+_WIDTHS = {"fp32": ("fp32",), "16 bits": ("bf16", "fp16"), "int8": ("int8",)}
+
+
+def _row_cells(chip: Hardware) -> tuple[str, ...]:
+    best = [max((p.flop_per_s or 0.0 for p in chip.peaks if p.dtype in of), default=0.0) for of in _WIDTHS.values()]
+    level, top = chip.offchip, _best(chip)[2]
+    bandwidth = level.bandwidth_bytes_per_s if level else None
+    return (
+        *(show(peak or None, "OP/s", 3) for peak in best), show(bandwidth, "B/s", 3),
+        show_size(level.capacity_bytes) if level and level.capacity_bytes else "–", _ridge_text(top, bandwidth),
+    )  # fmt: skip
+
+
+def _every_value(chips: tuple[Hardware, ...]) -> tuple[Block, ...]:
     """Chips as columns, their values as rows: only what at least one of them publishes."""
     keys = dict.fromkeys(
         f.key for c in chips for f in c.facts if f.value is not None and not f.key.startswith("ops_per_clock")
