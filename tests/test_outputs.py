@@ -229,3 +229,11 @@ def test_json_has_a_record_a_line(indent: int | None) -> None:
             '        {"a": []}',
         ]
         assert text.startswith('{\n  "schema": "y/1",\n  "of": [\n    {\n      "schema": "x/1",\n')
+
+
+def test_chips_side_by_side_say_against_what(cli) -> None:
+    """A ReLU over 1 MB moves 2 MB: at 3.35 TB/s (H100) and 300 GB/s (L4) that differs by 3350 / 300 = 11.2."""
+    table = cli("analyze", "1x250000 | relu", "--on", "l4,h100-sxm").stdout.split("\n\n")[1].splitlines()
+    assert table[0].endswith(" against the") and table[1].endswith(" fastest")
+    assert [line.split()[0] for line in table[-2:]] == ["h100-sxm", "l4"]
+    assert table[-2].endswith(" fastest") and table[-1].endswith(" 11.2x as long")

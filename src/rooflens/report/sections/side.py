@@ -11,7 +11,7 @@ def side_by_side(documents: list[dict[str, Any]]) -> tuple[Block, ...]:
     """Quickest first; a chip whose time is unknown comes last."""
     columns = (
         Column(name="chip"), Column(name="device time", numeric=True), Column(name="latency", numeric=True),
-        Column(name="bound"), Column(name="memory-bound", numeric=True), Column(name="against first", numeric=True),
+        Column(name="bound"), Column(name="memory-bound", numeric=True), Column(name="against the fastest", numeric=True),
     )  # fmt: skip
     ordered = sorted(
         documents, key=lambda d: (d["totals"]["device_time_s"] is None, d["totals"]["device_time_s"] or 0.0)
@@ -29,5 +29,12 @@ def _row(document: dict[str, Any], best: float | None) -> tuple[str, ...]:
     known = t["device_time_s"] is not None
     return (
         document["settings"]["on"], show(t["device_time_s"], "s"), show(t["latency_s"], "s"), t["bound"] or "–",
-        f"{sum(shares):.0%} of time" if known else "–", f"{t['device_time_s'] / best:.2f}x" if known and best else "–",
+        f"{sum(shares):.0%} of time" if known else "–", _against(t["device_time_s"], best),
     )  # fmt: skip
+
+
+def _against(time_s: float | None, best: float | None) -> str:
+    if time_s is None or not best:
+        return "–"
+    times = time_s / best
+    return "fastest" if time_s == best else f"{times:.3g}x as long" if times < 1000 else f"{times:,.0f}x as long"
