@@ -280,6 +280,19 @@ def test_what_is_compiled_runs_and_is_predicted_as_such(monkeypatch: pytest.Monk
     assert row["output_difference"] == 0.0
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_on_a_gpu_everything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trying, "CHANGES", changes.CHANGES)
+    net = "8x64x56x56 | conv2d 100 k3 p1 bias | batchnorm | relu | conv2d 64 k1 | dropout | flatten | linear 33"
+    rows = tried(net, device="cuda", on="h200-sxm", mode="training", time="20ms")
+    ran = {key: row["status"] for key, row in rows.items()}
+    assert set(ran.values()) <= {"ok", "no difference"}, {k: rows[k]["reason"] for k in ran}
+    assert {p for _, p in ran} == {"forward", "step"}
+    assert rows["torch.compile", "forward"]["after"]["warmups_s"][0] > rows["torch.compile", "forward"]["after_s"]
+    assert rows["TF32", "forward"]["output_difference"] > 0
+
+
 # what is pasted
 
 
@@ -296,7 +309,7 @@ def pasted(name: str, model: Any, inputs: Any, **more: Any) -> dict[str, Any]:
         subject=Subject(module=model, args=given, kwargs=kwargs), forward=recording, trained=None, training=False,
         dtype="fp32",
     )  # fmt: skip
-    s = changes.Subjected(
+    s = changes.Baseline(
         plan=plan, device=device_of("cpu"), settings=make_settings(), hardware=None, wholes=(), rows=(), seconds=0.1,
         threads=1,
     )  # fmt: skip

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subjected:
-    """What is changed: the model as it was measured, on what, and the settings that it was predicted with."""
+class Baseline:
+    """What changes are held against: the model as it was measured, on what, and the settings that it was predicted with."""
 
     plan: "Plan"
     device: "Device"
@@ -59,10 +59,10 @@ class Change:
     of such a change."""
 
     name: str
-    refuses: Callable[[Subjected], str]
+    refuses: Callable[[Baseline], str]
     way: Callable[["Way"], "Way"]
     settings: dict[str, Any]
-    lines: Callable[[Subjected], tuple[str, ...]]
+    lines: Callable[[Baseline], tuple[str, ...]]
     items: int = 1
     blind: bool = False
 
@@ -70,20 +70,20 @@ class Change:
 # where they apply
 
 
-def _images(s: Subjected) -> str:
+def _images(s: Baseline) -> str:
     if s.plan.channels_last:
         return "it runs so already (--layout channels-last)"
     tensors = (*s.plan.subject.inputs, *s.plan.subject.module.parameters())
     return "" if any(t.dim() == 4 for t in tensors) else "no input and no weight has the four sizes of images"
 
 
-def _fp32(s: Subjected) -> str:
+def _fp32(s: Baseline) -> str:
     if s.plan.autocast is not None or s.plan.dtype not in ("fp32", "tf32"):
         return f"it runs in {s.plan.autocast or s.plan.dtype}, not in fp32"
     return ""
 
 
-def _bf16(s: Subjected) -> str:
+def _bf16(s: Baseline) -> str:
     import torch
 
     if s.device.name == "cuda" and not torch.cuda.is_bf16_supported():
@@ -91,7 +91,7 @@ def _bf16(s: Subjected) -> str:
     return _fp32(s)
 
 
-def _tf32(s: Subjected) -> str:
+def _tf32(s: Baseline) -> str:
     import torch
 
     if s.device.name == "cpu":
@@ -101,17 +101,17 @@ def _tf32(s: Subjected) -> str:
     return "it runs so already (--dtype tf32)" if s.plan.dtype == "tf32" else _fp32(s)
 
 
-def _eager(s: Subjected) -> str:
+def _eager(s: Baseline) -> str:
     return "it runs so already (--execution compiled)" if s.settings.execution == "compiled" else ""
 
 
-def _gpu(s: Subjected) -> str:
+def _gpu(s: Baseline) -> str:
     if s.device.name == "cpu":
         return "only NVIDIA GPUs have CUDA graphs"
     return "it runs so already (--execution graph)" if s.plan.captured else ""
 
 
-def _batched(s: Subjected) -> str:
+def _batched(s: Baseline) -> str:
     first = next((t for t in s.plan.subject.inputs if t.dim()), None)
     return "no input has a first size to make larger" if first is None or not first.shape[0] else ""
 
@@ -119,31 +119,31 @@ def _batched(s: Subjected) -> str:
 # what a user writes
 
 
-def _channels_last_lines(s: Subjected) -> tuple[str, ...]:
+def _channels_last_lines(s: Baseline) -> tuple[str, ...]:
     images = [t.dim() == 4 for t in s.plan.subject.inputs]
     given = s.given(".to(memory_format=torch.channels_last)", "t.dim() == 4")
     return "model = model.to(memory_format=torch.channels_last)", *((given,) if any(images) else ())
 
 
-def _bf16_lines(s: Subjected) -> tuple[str, ...]:
+def _bf16_lines(s: Baseline) -> tuple[str, ...]:
     floating = any(t.is_floating_point() for t in s.plan.subject.inputs)
     given = s.given(".to(torch.bfloat16)", "t.is_floating_point()")
     return "model = model.to(torch.bfloat16)", *((given,) if floating else ())
 
 
-def _autocast_lines(s: Subjected) -> tuple[str, ...]:
+def _autocast_lines(s: Baseline) -> tuple[str, ...]:
     return f'with torch.autocast("{s.device.name}", dtype=torch.bfloat16):', f"    outputs = {s.call}"
 
 
-def _tf32_lines(s: Subjected) -> tuple[str, ...]:
+def _tf32_lines(s: Baseline) -> tuple[str, ...]:
     return "torch.backends.cuda.matmul.allow_tf32 = True", "torch.backends.cudnn.allow_tf32 = True"
 
 
-def _compile_lines(s: Subjected) -> tuple[str, ...]:
+def _compile_lines(s: Baseline) -> tuple[str, ...]:
     return ("model = torch.compile(model)",)
 
 
-def _graph_lines(s: Subjected) -> tuple[str, ...]:
+def _graph_lines(s: Baseline) -> tuple[str, ...]:
     """A graph of a training step takes inputs by place."""
     if s.plan.training:
         one = len(s.plan.subject.args) == 1
@@ -160,7 +160,7 @@ def _graph_lines(s: Subjected) -> tuple[str, ...]:
     )
 
 
-def _batch_lines(s: Subjected) -> tuple[str, ...]:
+def _batch_lines(s: Baseline) -> tuple[str, ...]:
     first = next(t for t in s.plan.subject.inputs if t.dim())
     size = BATCH_STEP * first.shape[0]
     return (f"loader = torch.utils.data.DataLoader(dataset, batch_size={size})  # instead of {first.shape[0]}",)
@@ -199,12 +199,12 @@ CHANGES: tuple[Change, ...] = (
         settings={"execution": "compiled", "fusion": "residual", "bn": "folded"},
     ),
     Change(
-        name="CUDA graph", refuses=_gpu, way=lambda w: replace(w, captured=True), settings={"execution": "graph"},
-        lines=_graph_lines,
-    ),
-    Change(
         name="larger batch", refuses=_batched, way=lambda w: replace(w, items=BATCH_STEP), settings={}, lines=_batch_lines,
         items=BATCH_STEP,
+    ),
+    Change(  # last: a graph that fails to capture leaves the dice of a GPU unusable
+        name="CUDA graph", refuses=_gpu, way=lambda w: replace(w, captured=True), settings={"execution": "graph"},
+        lines=_graph_lines,
     ),
 )  # fmt: skip
 
@@ -212,33 +212,39 @@ CHANGES: tuple[Change, ...] = (
 # padding, which is of one layer
 
 
-def pad_lines(s: Subjected, path: str, wide: "Padded", more: int) -> Iterator[str]:
+def pad_lines(s: Baseline, path: str, wide: "Padded", more: int) -> Iterator[str]:
+    """`more`: how many other layers are padded in the same way."""
     import torch
 
     layer = s.plan.subject.module.get_submodule(path)
-    n, m = wide.width, wide.wide
-    others = f", and so for {more} more like it" if more else ""
+    if more:
+        yield f"# and so for {more} more layer{'s' * (more != 1)} of this shape"
     if path and isinstance(layer, torch.nn.Linear):
-        yield f'old = model.get_submodule("{path}"){"  #" + others[1:] if others else ""}'
-        yield f"new = torch.nn.Linear(old.in_features, {m}, bias=old.bias is not None).to(old.weight)"
-        yield from _copied(path, n)
-        yield f"# what reads it takes [..., :{n}] of its {m} outputs: the rest are zero"
+        yield from _wider_module(
+            path, wide, (f"torch.nn.Linear(old.in_features, {wide.wide}, bias=old.bias is not None)",)
+        )
+        yield f"# what reads it takes [..., :{wide.width}] of its {wide.wide} outputs: the rest are zero"
     elif path and isinstance(layer, torch.nn.Conv1d | torch.nn.Conv2d | torch.nn.Conv3d):
-        yield f'old = model.get_submodule("{path}"){"  #" + others[1:] if others else ""}'
-        yield f"new = torch.nn.{type(layer).__name__}("
-        yield f"    old.in_channels, {m}, old.kernel_size, old.stride, old.padding, old.dilation,"
-        yield "    bias=old.bias is not None, padding_mode=old.padding_mode,"
-        yield ").to(old.weight)"
-        yield from _copied(path, n)
-        yield f"# what reads it takes [:, :{n}] of its {m} channels: the rest are zero"
+        made = (
+            f"torch.nn.{type(layer).__name__}(",
+            f"    old.in_channels, {wide.wide}, old.kernel_size, old.stride, old.padding, old.dilation,",
+            "    bias=old.bias is not None, padding_mode=old.padding_mode,",
+            ")",
+        )
+        yield from _wider_module(path, wide, made)
+        yield f"# what reads it takes [:, :{wide.width}] of its {wide.wide} channels: the rest are zero"
     else:
-        yield f"# pad the weight (and bias) of '{path or 'the model'}' from {n} to {m} rows{others}, such as"
-        yield f"weight = torch.nn.functional.pad(weight, (0, 0) * (weight.dim() - 1) + (0, {m - n}))"
-        yield f"# and take the first {n} of its {m} outputs"
+        yield f"# in {path!r}, the weight (and the bias likewise), from {wide.width} to {wide.wide} rows"
+        yield f"weight = torch.nn.functional.pad(weight, (0, 0) * (weight.dim() - 1) + (0, {wide.wide - wide.width}))"
+        yield f"# and of the outputs the first {wide.width}"
 
 
-def _copied(path: str, width: int) -> Iterator[str]:
+def _wider_module(path: str, wide: "Padded", made: tuple[str, ...]) -> Iterator[str]:
+    yield f"old = model.get_submodule({path!r})"
+    yield f"new = {made[0]}"
+    yield from made[1:]
+    yield "new = new.to(old.weight)"
     yield "with torch.no_grad():"
     yield "    for mine, its in zip(new.parameters(), old.parameters()):"
-    yield f"        mine.zero_()[:{width}] = its"
-    yield f'model.set_submodule("{path}", new)'
+    yield f"        mine.zero_()[:{wide.width}] = its"
+    yield f"model.set_submodule({path!r}, new)"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rooflens.changes import Subjected
+from rooflens.changes import Baseline
 from rooflens.compare.standing import Measured, Row, Work, standing, work_of
 from rooflens.compare.trials import Trial
 from rooflens.errors import HardwareError, ModelError, RooflensError, ShapeError, SyntaxFault
@@ -76,11 +76,11 @@ def measure_model(
     trials: list[Trial] = []
     stopped_by = taken.stopped_by
     if try_ and not stopped_by:
-        subjected = Subjected(
+        baseline = Baseline(
             plan=plan, device=where, settings=prediction.settings, hardware=hardware, wholes=taken.wholes, rows=rows,
             seconds=seconds, threads=threads,
         )  # fmt: skip
-        stopped_by = try_changes(subjected, progress, trials)
+        stopped_by = try_changes(baseline, progress, trials)
     measured = Measured(
         rows=rows,
         wholes=taken.wholes,

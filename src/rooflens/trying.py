@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from rooflens.changes import CHANGES, Change, Subjected, pad_lines
+from rooflens.changes import CHANGES, Baseline, Change, pad_lines
 from rooflens.compare.standing import Row
 from rooflens.compare.trials import Expected, Trial, verdict
 from rooflens.errors import RooflensError
@@ -29,7 +29,7 @@ PADDED = "padded N"
 _NO_ROOFS = "no roofs are known here: run 'rooflens machine' first, or name a chip with --on"
 
 
-def try_changes(s: Subjected, progress: "Progress", finished: list[Trial]) -> str:
+def try_changes(s: Baseline, progress: "Progress", finished: list[Trial]) -> str:
     """What was finished goes into `finished`, whatever ends the run; the name of what did, empty where nothing did."""
     from rooflens.benches.device import switches
 
@@ -42,9 +42,9 @@ def try_changes(s: Subjected, progress: "Progress", finished: list[Trial]) -> st
     return ""
 
 
-def tried(s: Subjected, progress: "Progress") -> Iterator[Trial]:
+def tried(s: Baseline, progress: "Progress") -> Iterator[Trial]:
     """One after the other, so that an interruption keeps those that are finished."""
-    changes = [(change, pass_) for pass_ in s.passes for change in CHANGES]
+    changes = [(change, pass_) for change in CHANGES for pass_ in s.passes]
     layers = list(_paddable(s))
     padded = [(rows, wide, pass_) for rows, wide in layers for pass_ in s.passes]
     total, predicted = len(changes) + len(padded), _predictions(s)
@@ -60,7 +60,7 @@ def tried(s: Subjected, progress: "Progress") -> Iterator[Trial]:
     progress("changes", total, total)
 
 
-def _whole(s: Subjected, change: Change, pass_: str, predicted: "Predictions") -> Trial:
+def _whole(s: Baseline, change: Change, pass_: str, predicted: "Predictions") -> Trial:
     from rooflens.benches.trial import whole_attempt
 
     why = _not_run(s, pass_) or change.refuses(s)
@@ -84,14 +84,14 @@ def _whole(s: Subjected, change: Change, pass_: str, predicted: "Predictions") -
     )  # fmt: skip
 
 
-def _not_run(s: Subjected, pass_: str) -> str:
+def _not_run(s: Baseline, pass_: str) -> str:
     if s.plan.measured.failure is not None:
         return f"the model does not run to its end: {s.plan.measured.failure.reason}"
     bad = next((w for w in s.wholes if w.pass_ == pass_ and w.status != "ok"), None)
     return f"the unchanged model is {bad.status}: {bad.reason}" if bad else ""
 
 
-def _base(s: Subjected) -> "Way":
+def _base(s: Baseline) -> "Way":
     """The way in which the model was measured."""
     from rooflens.benches.trial import Way
     from rooflens.frontends.pytorch.tracker import TORCH_DTYPES
@@ -107,7 +107,7 @@ def _base(s: Subjected) -> "Way":
     )
 
 
-def _needed(s: Subjected, pass_: str, items: int) -> int:
+def _needed(s: Baseline, pass_: str, items: int) -> int:
     """Weights of both runs, and their gradients; what else was held, for so many items."""
     own = s.plan.subject.bytes
     peak = max((w.peak_bytes or 0 for w in s.wholes if w.pass_ == pass_), default=0)
@@ -119,7 +119,7 @@ def _needed(s: Subjected, pass_: str, items: int) -> int:
 Predictions = Callable[[str, tuple[tuple[str, Any], ...], int], Prediction]
 
 
-def _predictions(s: Subjected) -> Predictions:
+def _predictions(s: Baseline) -> Predictions:
     """By pass, changed settings and items; each recorded once. An eager run fuses nothing, whatever was asked to be
     reported, and no run that is measured has an optimizer."""
     plain = replace(s.settings, dtype=s.plan.dtype, optimizer="none", batch=None, input=None, given=())
@@ -136,7 +136,7 @@ def _predictions(s: Subjected) -> Predictions:
     return predicted
 
 
-def _expected(s: Subjected, change: Change, pass_: str, predicted: Predictions) -> Expected:
+def _expected(s: Baseline, change: Change, pass_: str, predicted: Predictions) -> Expected:
     if s.hardware is None:
         return Expected(reason=_NO_ROOFS)
     changed = {**change.settings, **({"execution": "graph"} if s.plan.captured else {})}
@@ -165,7 +165,7 @@ def _compared(before: Prediction, after: Prediction) -> Expected:
 # layers whose outputs leave part of a unit idle
 
 
-def _paddable(s: Subjected) -> Iterator[tuple[tuple[Row, ...], "Padded"]]:
+def _paddable(s: Baseline) -> Iterator[tuple[tuple[Row, ...], "Padded"]]:
     """Layers that do the same work together, by the first of them."""
     from rooflens.benches.padding import padded
 
@@ -179,14 +179,14 @@ def _paddable(s: Subjected) -> Iterator[tuple[tuple[Row, ...], "Padded"]]:
             yield tuple(rows), wide
 
 
-def _step(s: Subjected) -> int:
+def _step(s: Baseline) -> int:
     from rooflens.benches.padding import multiple_of
     from rooflens.frontends.pytorch.tracker import TORCH_DTYPES
 
     return multiple_of(s.device.name, TORCH_DTYPES[s.plan.dtype].itemsize * 8)
 
 
-def _layer(s: Subjected, rows: tuple[Row, ...], wide: "Padded", pass_: str) -> Trial:
+def _layer(s: Baseline, rows: tuple[Row, ...], wide: "Padded", pass_: str) -> Trial:
     from rooflens.benches.measure import around_of
     from rooflens.benches.padding import padded_attempt
 
@@ -208,7 +208,7 @@ def _layer(s: Subjected, rows: tuple[Row, ...], wide: "Padded", pass_: str) -> T
     )  # fmt: skip
 
 
-def _expected_of(s: Subjected, before: "Call", after: "Call", pass_: str) -> Expected:
+def _expected_of(s: Baseline, before: "Call", after: "Call", pass_: str) -> Expected:
     from rooflens.frontends.pytorch.derivative import forward_graph, training_graph
     from rooflens.frontends.pytorch.tracker import TORCH_DTYPES
 

@@ -117,7 +117,6 @@ def _captured(run: Callable[[], Any], times: int) -> Callable[[], Any] | None:
     try:
         return capture(run, times)
     except (RuntimeError, torch.AcceleratorError):
-        torch.cuda.synchronize()
         return None
 
 
@@ -125,9 +124,13 @@ def capture(run: Callable[[], Any], times: int = 1) -> Callable[[], Any]:
     """So many runs in one CUDA graph. Within `working`: a graph is captured from the stream that is in use."""
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
-    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
-        for _ in range(times):
-            run()
+    try:
+        with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
+            for _ in range(times):
+                run()
+    except Exception:
+        torch.cuda.synchronize()
+        raise
     return graph.replay
 
 
