@@ -100,6 +100,31 @@ def trial_budget(warmups: int) -> Any:
     return Budget(warmups=warmups, sample_s=0.0)  # one run a sample
 
 
+def test_a_graph_keeps_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    import gc
+    import weakref
+    from contextlib import nullcontext
+
+    from rooflens.benches.device import capture
+
+    class Graph:
+        def replay(self) -> None:
+            pass
+
+    for name, made in {
+        "CUDAGraph": Graph, "graph": lambda g, stream: nullcontext(), "synchronize": lambda: None,
+        "current_stream": lambda: None,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, made)
+    weights = torch.nn.Linear(2, 2)
+    alive = weakref.ref(weights)
+    again = capture(lambda model=weights: model)
+    del weights
+    gc.collect()
+    again()
+    assert alive() is not None
+
+
 def test_a_larger_batch_repeats_what_has_the_batch_first() -> None:
     x, scale = torch.zeros(2, 3, device="meta"), torch.zeros(3)
     found = Subject(module=torch.nn.ReLU(), args=(x, [x], scale), kwargs={"y": x}).larger(8)

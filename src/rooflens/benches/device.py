@@ -131,7 +131,12 @@ def capture(run: Callable[[], Any], times: int = 1) -> Callable[[], Any]:
     except Exception:
         torch.cuda.synchronize()
         raise
-    return graph.replay
+
+    def replay(kept: Callable[[], Any] = run) -> None:
+        """A graph reads what the run closes over, and does not keep it alive."""
+        graph.replay()
+
+    return replay
 
 
 def _between(run: Callable[[], Any], times: int) -> Raw:
