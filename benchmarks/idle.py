@@ -10,7 +10,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 FOREIGN = 0.1  # of all CPU time, used by others
-LONGEST_S, TRIES = 20.0, 40
+LONGEST_S, TRIES = 20.0, 20
 
 
 def undisturbed(run: Callable[[], T], rounds: int) -> list[T]:
