@@ -25,7 +25,13 @@ DTYPES = ("fp32", "fp64", "bf16", "int8")
 SIZES = (256, 512, 1024, 1536, 2048, 3072)
 TORCH = {"fp32": torch.float32, "fp64": torch.float64, "bf16": torch.bfloat16}
 PLAN = Plan(
-    seconds=2.5, per_octave=0.1, dtypes=DTYPES, sizes=(1024, 2048), product_s=0.05, most_bytes=2**20, least_rounds=2
+    seconds=2.5,
+    per_octave=0.1,
+    dtypes=DTYPES,
+    sizes=(256, 512, 1024, 2048),
+    product_s=0.05,
+    most_bytes=2**20,
+    least_rounds=2,
 )
 
 

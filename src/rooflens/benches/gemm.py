@@ -19,8 +19,9 @@ from rooflens.benches.sampling import Raw, Samples, switches
 DTYPES = ("fp32", "fp64", "bf16", "fp16", "int8")
 TORCH = {"fp32": "float32", "fp64": "float64", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
 NUMPY = {"fp32": "float32", "fp64": "float64"}
-SIZES = (512, 1024, 2048, 3072, 4096)
+SIZES = (256, 512, 1024, 2048, 3072, 4096)
 FIRST = 256
+READING_S, SHORT_READINGS = 0.0005, 16  # short readings fit between what disturbs; more of them cost no more
 SLOW = 0.1  # of the fp32 rate: nobody would choose that dtype to compute in
 
 
@@ -112,8 +113,10 @@ def _growing(pool: Pool, make: Maker, sizes: Sequence[int], sample_s: float) -> 
         run = _run_of(pool, make, size)
         once_s = min(_timed(pool, run, 1).time_s for _ in range(2))
         rate = 2 * size**3 / once_s
-        times = max(1, math.ceil(sample_s / 4 / once_s / pool.products))
-        probe = Probe(name=f"{make.library} {make.dtype} {size}", sample=_sampler(pool, run, times))
+        times = max(1, math.ceil(READING_S / once_s / pool.products))
+        readings = SHORT_READINGS if once_s * pool.products < READING_S else 2
+        sampler = _sampler(pool, run, times)
+        probe = Probe(name=f"{make.library} {make.dtype} {size}", sample=sampler, readings=readings)
         yield Product(dtype=make.dtype, library=make.library, size=size, threads=len(pool.cpus), probe=probe)
 
 

@@ -36,14 +36,16 @@ class Plan:
     per_octave: float
     dtypes: tuple[str, ...] = gemm.DTYPES
     sizes: tuple[int, ...] = gemm.SIZES
-    one_core_sizes: tuple[int, ...] = (512, 1024)
+    one_core_sizes: tuple[int, ...] = (256, 512, 1024)
     stream_s: float = 0.003
     product_s: float = 0.1
     most_bytes: int | None = None
     least_rounds: int = 3
 
 
-QUICK = Plan(seconds=10, per_octave=1.5, sizes=(1024, 2048), one_core_sizes=(1024,), product_s=0.04, least_rounds=1)
+QUICK = Plan(
+    seconds=10, per_octave=1.5, sizes=(256, 512, 1024, 2048), one_core_sizes=(256, 1024), product_s=0.04, least_rounds=1
+)
 FULL = Plan(seconds=55, per_octave=3)
 
 
