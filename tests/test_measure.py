@@ -26,6 +26,8 @@ from rooflens.frontends.text_layers import LAYERS  # noqa: E402
 ROOT = Path(__file__).parent.parent
 QUICK = "2ms"
 MODEL = """
+import os
+import signal
 import torch
 from torch import nn
 
@@ -50,6 +52,15 @@ class Picky(nn.Module):
         if not x.is_meta:
             raise ValueError("not with values")
         return x + 1
+
+class Ends(nn.Module):
+    def forward(self, x):
+        if not x.is_meta:
+            os.kill(os.getpid(), getattr(signal, os.environ["ENDS_BY"]))
+        return x + 1
+
+def ends():
+    return around(Ends())
 
 def around(middle):
     return nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), middle, nn.Conv2d(8, 4, 3)), torch.rand(1, 3, 16, 16)
@@ -233,6 +244,18 @@ def test_an_interruption_keeps_what_is_finished() -> None:
     found = measure_model(NET, None, None, make_settings(), device="cpu", seconds=0.001, backward=True, progress=stop)
     assert found.measured.stopped_by == "KeyboardInterrupt"
     assert len(found.measured.rows) == 2
+
+
+@pytest.mark.parametrize(("by", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_what_is_finished_is_saved_when_a_signal_ends_the_run(model: Path, cli, by: str, status: int) -> None:
+    """The signal comes while the whole model runs, after its layers have been timed."""
+    where = ("--on", "i7-12700k", "--device", "cpu", "--time", QUICK)
+    done = cli("measure", f"{model}:ends", *where, "--format", "json", "-o", "m.json", env={"ENDS_BY": by})
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    d = json.loads((model.parent / "m.json").read_text())
+    assert statuses(d, "forward") == {"0": "ok", "1": "ok", "2.add": "ok", "3": "ok"}
+    assert d["measured"]["stopped_by"]
 
 
 def test_no_cuda_is_one_line(cli) -> None:
