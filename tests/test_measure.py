@@ -348,3 +348,12 @@ def test_in_situ_finds_every_layer() -> None:
     assert found is not None
     rows: list[LayerTime] = [r.layer for r in found.rows]
     assert all(row.in_situ for row in rows)
+
+
+def test_a_file_of_layers_is_measured_too(tmp_path: Path) -> None:
+    file = tmp_path / "net.toml"
+    file.write_text('input = "2x4x8x8"\nlayers = ["conv2d 8 k3 p1 bias", "relu"]\n')
+    assert statuses(measured(str(file)), "forward") == {"conv1": "ok", "relu1": "ok"}
+    file.write_text('dtype = "int8"\ninput = "2x4"\nlayers = ["linear 8"]\n')
+    with pytest.raises(rooflens.InputError, match="int8"):
+        measured(str(file))

@@ -9,7 +9,7 @@ from rooflens.changes import Baseline
 from rooflens.compare.standing import Measured, Row, Work, standing, work_of
 from rooflens.compare.trials import Trial
 from rooflens.errors import HardwareError, ModelError, RooflensError, ShapeError, SyntaxFault
-from rooflens.frontends.load import check_module, is_text, needs_torch
+from rooflens.frontends.load import check_module, layers_of, needs_torch
 from rooflens.frontends.request import Loaded, check_batch
 from rooflens.graph.records import Graph
 from rooflens.hardware.load import load_chip
@@ -109,11 +109,13 @@ def this_machine(device: str | None) -> Hardware | None:
         return None
 
 
+def _check_runs(dtype: str | None) -> None:
+    if dtype is not None and dtype not in DTYPES:
+        raise SyntaxFault(f"--dtype {dtype}: torch runs no network as it is in that type: use {' '.join(DTYPES)}")
+
+
 def _check(settings: Settings, device: str) -> None:
-    if settings.dtype is not None and settings.dtype not in DTYPES:
-        raise SyntaxFault(
-            f"--dtype {settings.dtype}: torch runs no network as it is in that type: use {' '.join(DTYPES)}"
-        )
+    _check_runs(settings.dtype)
     if settings.dtype == "tf32" and device == "cpu":
         raise SyntaxFault("--dtype tf32: only NVIDIA GPUs have TF32: use fp32 or bf16 on a CPU")
 
@@ -129,8 +131,9 @@ def _runnable(model: Any, inputs: Any, settings: Settings) -> _Runnable:
         args, kwargs = given_inputs(inputs, request_of(settings))
         return _Runnable(name=name, module=model, args=args, kwargs=kwargs)
     text = os.fsdecode(model).strip()
-    if is_text(text):
-        return _from_text(text, inputs, settings)
+    layers = layers_of(text) if text else None
+    if layers is not None:
+        return _from_text(*layers, inputs, settings)
     check_module(text, "measure needs")
     from rooflens.frontends.pytorch.load import module_of
 
@@ -138,7 +141,7 @@ def _runnable(model: Any, inputs: Any, settings: Settings) -> _Runnable:
     return _Runnable(name=found.name, module=found.module, args=found.inputs[0], kwargs=found.inputs[1])
 
 
-def _from_text(text: str, inputs: Any, settings: Settings) -> _Runnable:
+def _from_text(text: str, dtype: str | None, inputs: Any, settings: Settings) -> _Runnable:
     from rooflens.frontends.pytorch.text_net import text_net
     from rooflens.frontends.pytorch.tracker import TORCH_DTYPES
 
@@ -146,7 +149,8 @@ def _from_text(text: str, inputs: Any, settings: Settings) -> _Runnable:
         raise ShapeError("inputs beside layer text, which starts with its own shape: change that shape")
     if settings.autocast:
         raise ModelError("--autocast is a torch feature and layer text has none: use --dtype alone")
-    net, given = text_net(text, TORCH_DTYPES[settings.dtype or "fp32"])
+    _check_runs(settings.dtype or dtype)
+    net, given = text_net(text, TORCH_DTYPES[settings.dtype or dtype or "fp32"])
     check_batch(request_of(settings), tuple(given["input"].shape), "the layer text's shape")
     return _Runnable(name="layers", module=net, args=(), kwargs=dict(given))
 

@@ -158,8 +158,16 @@ _MODULES = ("zoo", "function")
 _GIVE = "give a zoo name, timm:NAME or file.py:function"
 
 
-def is_text(model: str) -> bool:
-    return FRONTENDS[0].takes(model)
+def layers_of(model: str) -> tuple[str, str | None] | None:
+    """Layer text, or a file of it, as text with the type that the file names; None for other models."""
+    kind = next(f.name for f in FRONTENDS if f.takes(model))
+    if kind == "layer toml":
+        from rooflens.frontends.text_toml import read_net
+
+        _readable(model)
+        net = read_net(Path(model))
+        return net.text, net.dtype
+    return (model, None) if kind == "layer text" else None
 
 
 def check_module(model: str, who: str) -> None:
