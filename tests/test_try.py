@@ -13,6 +13,7 @@ from rooflens.benches.sampling import Samples
 from rooflens.compare.trials import LEAST_NOISE, Expected, gain, noise, verdict
 from rooflens.report.blocks import Code
 from rooflens.report.render import markdown, terminal
+from rooflens.report.sections import tried as sections
 
 torch = pytest.importorskip("torch")
 
@@ -273,6 +274,36 @@ def test_an_interruption_keeps_the_changes_that_are_finished() -> None:
     )  # fmt: skip
     assert found.measured.stopped_by == "KeyboardInterrupt"
     assert [t.change for t in found.measured.tried] == ["channels-last", "bf16"]
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    plain = {
+        "change": "bf16", "pass": "forward", "layer": None, "same": [], "status": "ok", "reason": None, "measured_gain": 0.5,
+        "noise": 0.01, "predicted_gain": 0.25, "predicted_reason": None, "output_difference": 0.004, "inconclusive": False,
+        "lines": ["model = model.to(torch.bfloat16)"],
+    }  # fmt: skip
+    return {**plain, **changes}
+
+
+def shown(*rows: Any) -> str:
+    document = {"measured": {"tried": list(rows)}}
+    return terminal.render((*sections.changes(document), *sections.lines(document)), width=100)
+
+
+def test_gains_stand_side_by_side_and_what_gained_is_pasted() -> None:
+    text = shown(row(), row(change="slow", measured_gain=-9.0, noise=0.5, lines=["never"]))
+    cells = [line.split() for line in text.splitlines()]
+    assert ["bf16", "fwd", "+25.0%", "+50.0%", "1.0%", "4.0e-03", "gains"] in cells
+    assert "10x as long  0.5x" in text
+    assert "    model = model.to(torch.bfloat16)\n" in text
+    assert "never" not in text
+
+
+def test_reasons_are_told_once_and_of_their_passes() -> None:
+    gone = {"status": "not here", "reason": "no GPU", "measured_gain": None, "noise": None}
+    text = shown(row(**gone), row(change="TF32", **gone), row(change="TF32", **{"pass": "step"}))
+    assert "bf16, TF32 (fwd): not here: no GPU." in text
+    assert shown() == "\n"
 
 
 # torch.compile

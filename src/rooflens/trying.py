@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LONGER = 5  # times what a layer is run for: the whole, and both sides of it
 PADDED = "padded N"
+SAME = 1e-3  # of a prediction: rounding, and a copy or two
 _NO_ROOFS = "no roofs are known here: run 'rooflens machine' first, or name a chip with --on"
 
 
@@ -63,7 +64,7 @@ def tried(s: Baseline, progress: "Progress") -> Iterator[Trial]:
 def _whole(s: Baseline, change: Change, pass_: str, predicted: "Predictions") -> Trial:
     from rooflens.benches.trial import whole_attempt
 
-    why = _not_run(s, pass_) or change.refuses(s)
+    why = change.refuses(s) or _not_run(s, pass_)
     if why:
         return Trial(change=change.name, pass_=pass_, items=change.items, status="not here", reason=why)
     base = _base(s)
@@ -146,7 +147,7 @@ def _expected(s: Baseline, change: Change, pass_: str, predicted: Predictions) -
     except RooflensError as error:
         return Expected(reason=str(error))
     found = _compared(before, after)
-    if change.blind and found.before_s is not None and found.before_s == found.after_s:
+    if change.blind and abs(found.gain(change.items) or 0.0) < SAME and not found.reason:
         return Expected(reason=f"the prediction knows no difference that {change.name} makes")
     return found
 
@@ -192,6 +193,8 @@ def _layer(s: Baseline, rows: tuple[Row, ...], wide: "Padded", pass_: str) -> Tr
 
     first = rows[0]
     call = first.layer.step.call
+    if pass_ == "step" and not any(slot.learns for slot in call.slots):
+        return Trial(change=PADDED, pass_=pass_, layer=first.id, status="not here", reason="no gradient reaches it")
     found = padded_attempt(
         call,
         wide.call,

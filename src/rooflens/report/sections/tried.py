@@ -1,6 +1,7 @@
 """A measurement document in, what the changes that were tried gained beside what was predicted out, then the lines to paste
 for those that gained."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from rooflens.report.blocks import Block, Code, Column, Heading, Paragraph, Table
@@ -22,7 +23,7 @@ def changes(d: Document) -> tuple[Block, ...]:
     ran = [r for r in rows if r["measured_gain"] is not None]
     cells = tuple(
         (
-            _name(r), _PASS[r["pass"]], _gain(r["predicted_gain"]), _gain(r["measured_gain"]), _plain(r["noise"]),
+            _name(r), _PASS[r["pass"]], _gain(r["predicted_gain"]), _gain(r["measured_gain"]), _about(r),
             _small(r["output_difference"]), _verdict(r),
         )
         for r in ran
@@ -41,11 +42,17 @@ def _name(r: Row) -> str:
 
 
 def _gain(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.1%}"
+    """What takes more than twice as long says how many times."""
+    if value is None:
+        return "–"
+    return f"{value or 0.0:+.1%}".replace("-0.0%", "+0.0%") if value >= -1 else f"{1 - value:.3g}x as long"
 
 
-def _plain(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
+def _about(r: Row) -> str:
+    """In the same way as the gain that it belongs to."""
+    if r["noise"] is None:
+        return "–"
+    return f"{r['noise']:.1%}" if r["measured_gain"] >= -1 else f"{r['noise']:.2g}x"
 
 
 def _small(value: float | None) -> str:
@@ -60,16 +67,27 @@ def _verdict(r: Row) -> str:
 
 
 def _reasons(rows: list[Row]) -> list[str]:
-    """Why something did not run, or was not predicted, each reason once."""
-    told: dict[str, list[str]] = {}
+    """Why something did not run, or was not predicted: each reason once, with the passes where it is not for all of them."""
+    passes: dict[str, set[str]] = {}
+    told: dict[str, dict[str, set[str]]] = {}
     for r in rows:
-        if r["status"] in ("not here", "failed"):
-            told.setdefault(f"{r['status']}: {r['reason']}", []).append(_name(r))
-        elif r["status"] == "ok" and r["reason"]:
-            told.setdefault(r["reason"], []).append(_name(r))
-        if r["predicted_reason"]:
-            told.setdefault(f"not predicted: {r['predicted_reason']}", []).append(_name(r))
-    return [f"{', '.join(dict.fromkeys(names))}: {why}." for why, names in told.items()]
+        passes.setdefault(_name(r), set()).add(r["pass"])
+        for why in _whys(r):
+            told.setdefault(why, {}).setdefault(_name(r), set()).add(r["pass"])
+    return [
+        f"{', '.join(_with_passes(n, of, passes[n]) for n, of in names.items())}: {why}." for why, names in told.items()
+    ]
+
+
+def _whys(r: Row) -> Iterator[str]:
+    if r["reason"] and r["status"] != "no difference":
+        yield r["reason"] if r["status"] == "ok" else f"{r['status']}: {r['reason']}"
+    if r["predicted_reason"]:
+        yield f"not predicted: {r['predicted_reason']}"
+
+
+def _with_passes(name: str, passes: set[str], of: set[str]) -> str:
+    return name if passes == of else f"{name} ({', '.join(_PASS[p] for p in _PASS if p in passes)})"
 
 
 def lines(d: Document) -> tuple[Block, ...]:
