@@ -222,9 +222,8 @@ def test_a_layer_that_needs_more_memory_than_there_is_is_oom_and_the_rest_goes_o
 
 
 def test_huge_layers_are_never_allocated() -> None:
-    d = measured("1x1000000 | linear 1000000000 | relu", mode="inference")
-    assert statuses(d, "forward")["linear1"] == "oom"
-    assert statuses(d, "forward")["relu1"] in ("ok", "oom")
+    d = measured("1x1000 | linear 10000000000000 | relu", mode="inference")  # outputs of 40 TB
+    assert statuses(d, "forward") == {"linear1": "oom", "relu1": "oom"}
 
 
 def test_equal_calls_run_once() -> None:
