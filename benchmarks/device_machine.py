@@ -185,6 +185,9 @@ def saved(found: Ceilings) -> list[tuple[str, bool]]:
         checked_machine("machine.json", document)
         errors = [f for f in lint((again,)) if f.severity == "error"]
         print("lint:", *(f"{f.key}: {f.message}" for f in lint((again,))), sep="\n  ")
+        for mine, its in zip(chip.facts, again.facts, strict=True):
+            if mine != its:
+                print(f"written {mine}\nread    {its}")
         return [
             ("the chip file loads as 'this'", again.facts == chip.facts and again.measured),
             ("lint finds no error in it", not errors),
