@@ -16,7 +16,7 @@ from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 # Calls that only name, shape or reserve memory: what is left of a call's innermost ones are its kernels on a CPU.
-_NO_KERNEL = frozenset(
+NO_KERNEL = frozenset(
     f"aten::{name}"
     for name in (
         "empty", "empty_like", "empty_strided", "as_strided", "as_strided_", "view", "reshape", "t", "transpose",
@@ -84,7 +84,7 @@ class Profiled:
         if self.device == "cuda":
             return sum(c.launches for c in call.walk())
         inside = sum(map(self._kernels, call.inside))
-        return inside or int(call.name.startswith("aten::") and call.name not in _NO_KERNEL)
+        return inside or int(call.name.startswith("aten::") and call.name not in NO_KERNEL)
 
     def _asked(self, call: Call) -> list[int]:
         first = bisect.bisect_left(self.memory, (call.start_ns, -(1 << 62)))
@@ -100,9 +100,9 @@ def _peak(sizes: list[int]) -> int:
     return most
 
 
-def profiled(run: Callable[[], object], device: str) -> Profiled:
+def profiled(run: Callable[[], object], device: str, memory: bool = True) -> Profiled:
     cuda = [ProfilerActivity.CUDA] if device == "cuda" else []
-    with _unheard(), profile(activities=[ProfilerActivity.CPU, *cuda], profile_memory=True) as seen:
+    with _unheard(), profile(activities=[ProfilerActivity.CPU, *cuda], profile_memory=memory) as seen:
         run()
         if device == "cuda":
             torch.cuda.synchronize()
@@ -132,18 +132,19 @@ def _read(events: list[Any], device: str) -> Profiled:
         if e.device_type() == DeviceType.CUDA and e.name() != "[memory]" and e.linked_correlation_id() > 0:
             launched.setdefault(e.linked_correlation_id(), []).append(e)
     return Profiled(
-        roots=tuple(_forest(calls, launched)),
+        roots=tuple(forest(calls, launched)),
         memory=tuple(sorted((e.start_ns(), e.nbytes()) for e in memory if e.device_type() == on_device)),
         device=device,
     )
 
 
-def _forest(events: list[Any], launched: dict[int, list[Any]]) -> list[Call]:
+def forest(events: list[Any], launched: dict[int, list[Any]]) -> list[Call]:
     """Calls nest by time, thread by thread."""
     roots: list[Call] = []
     open_calls: dict[int, list[Call]] = {}
     for e in sorted(events, key=lambda e: (e.start_thread_id(), e.start_ns(), -e.duration_ns())):
-        kernels = launched.get(e.correlation_id(), ())
+        # CUDA numbers its own calls by itself: one that has the number of an op has not launched that op's kernels.
+        kernels = () if e.linked_correlation_id() else launched.get(e.correlation_id(), ())
         call = Call(
             e.name(), e.start_thread_id(), e.start_ns(), e.start_ns() + e.duration_ns(), e.sequence_nr(),
             sum(k.duration_ns() for k in kernels) * 1e-9, len(kernels),
