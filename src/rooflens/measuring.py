@@ -6,22 +6,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rooflens.changes import Baseline
-from rooflens.compare.standing import Measured, Row, Work, standing, work_of
+from rooflens.compare.grouped import in_eager, in_kernels
+from rooflens.compare.standing import GroupRow, KernelRow, Measured, Row, Work, standing, work_of
 from rooflens.compare.trials import Trial
-from rooflens.errors import HardwareError, ModelError, RooflensError, ShapeError, SyntaxFault
+from rooflens.errors import HardwareError, ModelError, NotInThisVersion, RooflensError, ShapeError, SyntaxFault
 from rooflens.frontends.load import check_module, layers_of, needs_torch
 from rooflens.frontends.request import Loaded, check_batch
 from rooflens.graph.records import Graph
 from rooflens.hardware.load import load_chip
 from rooflens.hardware.records import Hardware
 from rooflens.loading import checked_module, load, request_of
+from rooflens.ops.table import OPS
 from rooflens.pipeline.run import Prediction, predict
 from rooflens.pipeline.settings import Settings
 from rooflens.trying import try_changes
 
 if TYPE_CHECKING:
     from rooflens.benches.measure import Plan, Progress
-    from rooflens.benches.measurement import LayerTime
+    from rooflens.benches.measurement import CompiledRun, LayerTime
     from rooflens.frontends.pytorch.calls import Recording, Step
 
 DTYPES = ("fp32", "tf32", "bf16", "fp16")
@@ -58,16 +60,16 @@ def measure_model(
 ) -> Result:
     """`backward`: each layer's backward is measured too. `seconds` are spent on each distinct layer. `try_`: changes are
     tried on the whole afterwards."""
-    needs_torch()
+    check_run(settings, device)
     from rooflens.benches.device import device_of
     from rooflens.benches.host import host_facts
     from rooflens.benches.measure import measure
     from rooflens.benches.sampling import Budget
 
     where = device_of(device)
-    _check(settings, where.name)
     found = _runnable(model, inputs, settings)
-    plan = _plan(found, settings, backward or settings.training)
+    compiled = settings.execution == "compiled"
+    plan = _plan(found, settings, (backward or settings.training) and not compiled)
     loaded = _official(model, inputs, settings, plan)
     prediction = predict(loaded.graph, hardware, settings.adopting(loaded.settings), loaded.dtype)
     threads = host_facts().threads
@@ -81,13 +83,17 @@ def measure_model(
             seconds=seconds, threads=threads,
         )  # fmt: skip
         stopped_by = try_changes(baseline, progress, trials)
+    groups, kernels = _groups(prediction, taken.compiled, rows, where.name)
     measured = Measured(
         rows=rows,
+        groups=groups,
+        kernels=kernels,
+        compiled=taken.compiled,
         wholes=taken.wholes,
         taken=taken.taken,
         stopped_by=stopped_by,
         failure=plan.measured.failure,
-        notes=tuple(_notes(plan)),
+        notes=tuple(_notes(plan, backward)),
         tried=tuple(trials),
     )
     return Result(prediction=prediction, measured=measured, batch=loaded.batch)
@@ -114,10 +120,21 @@ def _check_runs(dtype: str | None) -> None:
         raise SyntaxFault(f"--dtype {dtype}: torch runs no network as it is in that type: use {' '.join(DTYPES)}")
 
 
-def _check(settings: Settings, device: str) -> None:
+def check_run(settings: Settings, device: str | None) -> None:
+    """What no model changes: asked before this machine's roofs are looked for."""
+    needs_torch()
+    where = device_name(device)
     _check_runs(settings.dtype)
-    if settings.dtype == "tf32" and device == "cpu":
+    if settings.dtype == "tf32" and where == "cpu":
         raise SyntaxFault("--dtype tf32: only NVIDIA GPUs have TF32: use fp32 or bf16 on a CPU")
+    if settings.execution == "compiled":
+        if settings.training:
+            raise NotInThisVersion(
+                "measure --execution compiled with --mode training is not in this version: leave one of them out"
+            )
+        from rooflens.benches.inductor_built import check_compiler
+
+        check_compiler(where)
 
 
 # what runs
@@ -171,6 +188,8 @@ def _plan(found: _Runnable, settings: Settings, backward: bool) -> "Plan":
         autocast=dtype if settings.autocast else None,
         channels_last=settings.layout == "channels-last",
         captured=settings.execution == "graph",
+        compiled=settings.execution == "compiled",
+        frozen=settings.bn == "folded",
     )
 
 
@@ -203,7 +222,9 @@ def _official(model: Any, inputs: Any, settings: Settings, plan: "Plan") -> Load
         return Loaded(graph=graph, dtype=plan.dtype, batch=shapes[0][0] if shapes and shapes[0] else None)
 
 
-def _notes(plan: "Plan") -> Iterator[str]:
+def _notes(plan: "Plan", backward: bool) -> Iterator[str]:
+    if plan.compiled and backward:
+        yield "backward passes are not measured: only the forward pass is compiled, as for inference"
     failure = plan.measured.failure
     if failure is not None:
         where = f"layer '{failure.module}'" if failure.module else "the model"
@@ -228,6 +249,28 @@ def _rows(plan: "Plan", layers: "tuple[LayerTime, ...]", p: Prediction, device: 
         time_s = layer.alone.samples.median_s if layer.alone.samples else None
         stands = standing(time_s, work, p.hardware) if time_s and work else None
         yield Row(id=ids[-1], ids=ids, layer=layer, work=work, standing=stands)
+
+
+def _groups(
+    p: Prediction, run: "CompiledRun | None", rows: tuple[Row, ...], device: str
+) -> tuple[tuple[GroupRow, ...], tuple[KernelRow, ...]]:
+    if run is None:
+        return in_eager(p, rows, device), ()
+    return in_kernels(p, _made_of(run, p.graph), run, rows, device)
+
+
+def _made_of(run: "CompiledRun", official: Graph) -> dict[int, frozenset[int]]:
+    """By place in the graph that is reported, the kernels. One call that stands for a module (torch's own encoder layer)
+    computes every op of it that is found nowhere else."""
+    aligned = _aligned(run.graph, official)
+    found = {aligned[i]: numbers for i, numbers in enumerate(run.made_of) if i in aligned}
+    for op, numbers in zip(run.graph.ops, run.made_of, strict=False):
+        if op.kind not in OPS and numbers:
+            inside = f"{op.module}." if op.module else ""
+            for place, other in enumerate(official.ops):
+                if not other.view and (other.module == op.module or other.module.startswith(inside)):
+                    found.setdefault(place, numbers)
+    return found
 
 
 def _aligned(recorded: Graph, official: Graph) -> dict[int, int]:

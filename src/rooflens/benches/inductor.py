@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import fx, nn
@@ -30,6 +30,7 @@ _SHAPES = frozenset(
     }
 )  # fmt: skip
 _LOOPS = "loops"
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,43 +55,53 @@ def compile_with_inductor(module: nn.Module, args: tuple[Any, ...], kwargs: dict
 
     def backend(gm: fx.GraphModule, inputs: list[Any]) -> Callable[..., Any]:
         try:
-            found.append(_compiled(recorded(gm, subject.module, name), _lowered(gm, inputs)))
+            found.append(compiled_of(recorded(gm, subject.module, name), _lowered(gm, inputs)))
         except Exception as error:
             found.append(error)
         raise _Scheduled
 
-    with _frozen(), torch.no_grad():
+    with settled(), torch.no_grad():
         compiled = torch.compile(subject.module, backend=backend, fullgraph=True, dynamic=False)
         try:
             compiled(*subject.args, **subject.kwargs)
         except Exception as error:
             if not found:
-                raise _refused("torch.compile makes no single graph of the model", error) from error
-    return _answer(found)
+                raise no_single_graph(error) from error
+    return answer_of(found)
 
 
-def _answer(found: list[Compiled | Exception]) -> Compiled:
+def answer_of(found: list[Answer | Exception]) -> Answer:
+    """What the backend was called for, or why there is none."""
     if not found:
         raise ModelError(
             "torch.compile is switched off, or finds nothing to compile in the model: there are no kernels"
         )
     answer = found[0]
-    if isinstance(answer, Compiled):
-        return answer
     if isinstance(answer, RooflensError):
         raise answer
-    raise _refused("Inductor does not take the model", answer) from answer
+    if isinstance(answer, Exception):
+        raise _refused("Inductor does not take the model", answer) from answer
+    return answer
+
+
+def no_single_graph(error: Exception) -> ModelError:
+    return _refused("torch.compile makes no single graph of the model", error)
 
 
 def _refused(what: str, error: Exception) -> ModelError:
-    text = one_line(f"{type(error).__name__}: {error}", 400)
-    return ModelError(f"{what}, so there are no kernels to compare with: {text}")
+    said = str(error).rpartition("Output:\n")[2]  # of a C++ compiler, after a long command
+    text = one_line(f"{type(error).__name__}: {said}", 400)
+    return ModelError(f"{what}, so there are no kernels: {text}")
 
 
-def _compiled(record: Recorded, lowered: Lowered) -> Compiled:
+def compiled_of(record: Recorded, lowered: Lowered) -> Compiled:
     kernels = kernels_of_ops(record, lowered)
     names = tuple(_with_ops(name, k, record.graph, kernels) for k, name in enumerate(lowered.names))
-    return Compiled(compiler=f"Inductor {torch.__version__}", graph=record.graph, kernels=kernels, names=names)
+    return Compiled(compiler=compiler_name(), graph=record.graph, kernels=kernels, names=names)
+
+
+def compiler_name() -> str:
+    return f"Inductor {torch.__version__}"
 
 
 def _with_ops(name: str, kernel: int, graph: Graph, kernels: tuple[frozenset[int], ...]) -> str:
@@ -104,18 +115,26 @@ def _with_ops(name: str, kernel: int, graph: Graph, kernels: tuple[frozenset[int
 def _with_values(subject: Subject) -> Subject:
     """Equal constants would become one buffer, and draw together the loops that read it: no two get equal values."""
     real = subject.on("cpu")
-    dice = torch.Generator().manual_seed(0)
-    given = {**dict(subject.module.named_parameters()), **dict(subject.module.named_buffers())}
-    with torch.no_grad():
-        for key, t in (*real.module.named_parameters(), *real.module.named_buffers()):
-            if given[key].is_meta and t.is_floating_point():
-                t.uniform_(0.5, 1.5, generator=dice)  # positive, as a variance is
+    draw_apart(real.module, subject.module)
     return real
 
 
+def draw_apart(real: nn.Module, given: nn.Module) -> None:
+    """Values for what was on the meta device: small weights, vectors that are positive, as a variance is."""
+    before = {**dict(given.named_parameters()), **dict(given.named_buffers())}
+    dice: dict[torch.device, torch.Generator] = {}
+    with torch.no_grad():
+        for key, t in (*real.named_parameters(), *real.named_buffers()):
+            if before[key].is_meta and t.is_floating_point():
+                low, high = (0.5, 1.5) if t.dim() < 2 else (-0.05, 0.05)
+                own = dice.setdefault(t.device, torch.Generator(t.device).manual_seed(0))
+                t.uniform_(low, high, generator=own)
+
+
 @contextmanager
-def _frozen() -> Iterator[None]:
-    """Torch's settings, and its warnings aside, for the time of one compilation."""
+def settled(*, frozen: bool = True) -> Iterator[None]:
+    """Torch's settings, and its warnings aside, for the time of one compilation. `frozen`: weights are constants, into
+    which a batchnorm is folded."""
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
@@ -125,7 +144,7 @@ def _frozen() -> Iterator[None]:
 
         stack.enter_context(dynamo.patch(automatic_dynamic_local_pgo=False))
         stack.enter_context(functorch.patch(enable_autograd_cache=False))
-        stack.enter_context(inductor.patch(freezing=True, fx_graph_cache=False, fx_graph_remote_cache=False))
+        stack.enter_context(inductor.patch(freezing=frozen, fx_graph_cache=False, fx_graph_remote_cache=False))
         yield
 
 
@@ -152,7 +171,7 @@ def _read_when_scheduled(found: list[Lowered]) -> Iterator[None]:
     def schedule(lowering: Any) -> Any:
         lowering.init_wrapper_code()
         lowering._update_scheduler()
-        found.append(_read(lowering))
+        found.append(schedule_of(lowering))
         raise _Scheduled
 
     place: Any = GraphLowering
@@ -164,7 +183,8 @@ def _read_when_scheduled(found: list[Lowered]) -> Iterator[None]:
         place.compile_to_module = kept
 
 
-def _read(lowering: Any) -> Lowered:
+def schedule_of(lowering: Any) -> Lowered:
+    """Of a graph that Inductor has lowered and scheduled."""
     nodes = list(lowering.graph.nodes)
     order = {n: place for place, n in enumerate(nodes)}
     stores: list[Store] = []

@@ -13,11 +13,13 @@ from typing import Any
 
 import torch
 
+from rooflens.benches.compiled import compiled_run
 from rooflens.benches.device import Device, switches
 from rooflens.benches.host import host_facts, load, one_cpu_per_core
+from rooflens.benches.inductor import compiler_name, draw_apart
 from rooflens.benches.insitu import in_situ
 from rooflens.benches.isolated import NO_GRADIENT, Conditions, Timed, backward_times, forward_times
-from rooflens.benches.measurement import LayerTime, Measurement, Taken, WholeTime
+from rooflens.benches.measurement import CompiledRun, LayerTime, Measurement, Taken, WholeTime
 from rooflens.benches.pinning import pinned
 from rooflens.benches.profiled import Spent
 from rooflens.benches.sampling import Budget, now
@@ -43,6 +45,8 @@ class Plan:
     autocast: str | None = None
     channels_last: bool = False
     captured: bool = False  # the whole in a CUDA graph
+    compiled: bool = False  # the forward pass by torch's compiler too
+    frozen: bool = False  # and weights are constants there, as batchnorms are folded into
 
     @property
     def measured(self) -> Recording:
@@ -54,6 +58,7 @@ class _Partial:
 
     def __init__(self) -> None:
         self.layers: dict[str, list[LayerTime]] = {"forward": [], "backward": []}
+        self.compiled: CompiledRun | None = None
         self.wholes: list[WholeTime] = []
         self.stopped_by = ""
 
@@ -70,12 +75,17 @@ def measure(plan: Plan, device: Device, budget: Budget, threads: int, progress: 
         layers=(*done.layers["forward"], *done.layers["backward"]),
         wholes=tuple(done.wholes),
         taken=_taken(device, threads, cpus, told, load_before),
+        compiled=done.compiled,
         stopped_by=done.stopped_by,
     )
 
 
 def _run(plan: Plan, device: Device, budget: Budget, progress: Progress, done: _Partial) -> None:
     conditions = Conditions(device=device, budget=budget, around=around_of(plan, device))
+    if plan.compiled:
+        progress("compiling", 0, 1)
+        done.compiled = _compiled(plan, conditions)
+        progress("compiling", 1, 1)
     forward, trained = plan.measured.steps, plan.trained.steps if plan.trained else ()
     total = len(forward) + len(trained)
     kept = done.layers
@@ -87,6 +97,29 @@ def _run(plan: Plan, device: Device, budget: Budget, progress: Progress, done: _
         progress("layers", len(forward) + len(kept["backward"]), total)
     if plan.measured.failure is None:
         _wholes(plan, conditions, progress, done)
+
+
+def _compiled(plan: Plan, conditions: Conditions) -> CompiledRun:
+    """First of all: a model that the compiler does not take is told before anything is measured."""
+    device = conditions.device
+    lacking = _cannot(plan, "forward", device)
+    if lacking is not None:
+        return CompiledRun(
+            compiler=compiler_name(),
+            frozen=plan.frozen,
+            compile_s=0.0,
+            graph=plan.forward.graph,
+            made_of=(),
+            whole=lacking,
+        )
+    subject = plan.subject.to_run(device.name, training=False, dtype=_weights(plan), channels_last=plan.channels_last)
+    draw_apart(subject.module, plan.subject.module)
+    try:
+        return compiled_run(
+            subject, plan.forward.graph.name, conditions.around, device, _longer(conditions.budget), frozen=plan.frozen
+        )
+    finally:
+        device.release()
 
 
 def _wholes(plan: Plan, conditions: Conditions, progress: Progress, done: _Partial) -> None:

@@ -72,17 +72,22 @@ class Budget:
 
 def judged(raw: tuple[Raw, ...], warmups_s: tuple[float, ...] = ()) -> Samples:
     """Which samples count: no other process, no stop and no broken clock in them."""
-    reasons = [_broken(r) for r in raw]
-    sound = [r.time_s for r, why in zip(raw, reasons, strict=True) if not why and not r.switches]
-    whole = [r.time_s for r, why in zip(raw, reasons, strict=True) if not why]
-    usual = statistics.median(sound) if sound else min(whole, default=0.0)
-    reasons = [why or _disturbed(r, usual) for r, why in zip(raw, reasons, strict=True)]
+    reasons = verdicts(raw)
     return Samples(
         times_s=tuple(r.time_s for r, why in zip(raw, reasons, strict=True) if not why),
         warmups_s=warmups_s,
         rejected=tuple((why, r.time_s) for r, why in zip(raw, reasons, strict=True) if why),
         switches=sum(r.switches for r in raw),
     )
+
+
+def verdicts(raw: tuple[Raw, ...]) -> list[str]:
+    """Why each of them does not count; empty where it does."""
+    reasons = [_broken(r) for r in raw]
+    sound = [r.time_s for r, why in zip(raw, reasons, strict=True) if not why and not r.switches]
+    whole = [r.time_s for r, why in zip(raw, reasons, strict=True) if not why]
+    usual = statistics.median(sound) if sound else min(whole, default=0.0)
+    return [why or _disturbed(r, usual) for r, why in zip(raw, reasons, strict=True)]
 
 
 def _broken(r: Raw) -> str:

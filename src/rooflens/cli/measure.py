@@ -27,6 +27,8 @@ rooflens measure timm:convnext_tiny --device cuda --dtype bf16 --layout channels
 
 rooflens measure resnet18 --try --mode inference
 
+rooflens measure resnet18 --execution compiled
+
 rooflens measure model.py:make --format json -o measured.json
 
 rooflens report measured.json --plot measured.svg
@@ -39,15 +41,18 @@ def measure(model: o.Model, device: Device = None, time: Time = "0.2s", try_: Tr
     """Run the layers here, forward and backward; measured dots under the roof.
 
     Without --on, layers are held against what 'rooflens machine' found here. --mode inference leaves the backward passes
-    out; --mode training runs the forward passes as in training too. What was finished when the run is interrupted is kept.
+    out; --mode training runs the forward passes as in training too. --execution compiled gives each unit of fusion the time
+    of the kernels that torch's Inductor makes of it. What was finished when the run is interrupted is kept.
     """
     o.check_format(options["format"])
     from rooflens.api import checked_settings, measured, seconds_of
     from rooflens.cli.documents import plotted, rendered
     from rooflens.cli.measuring import interrupted_status, partial_status, roofs_of
+    from rooflens.measuring import check_run
 
     settings = checked_settings(**{name: value for name, value in options.items() if name != "on"})
     seconds = seconds_of(time)
+    check_run(settings, device)
     streams.keep_for_results()
     hardware, named = roofs_of(options["on"], device)
     with streams.bar() as progress:

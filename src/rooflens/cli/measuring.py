@@ -44,5 +44,6 @@ def partial_status(document: dict[str, Any], strict: bool) -> int:
     """3 where a layer failed or found no memory; under --strict also where one could not be told."""
     rows = [*document["measured"]["ops"], *document["measured"]["whole"]]
     broken = any(r["status"] in ("failed", "oom") for r in rows)
-    unsure = strict and any(r["inconclusive"] for r in [*rows, *document["measured"]["tried"]])
+    judged = [*rows, *document["measured"]["tried"], *document["measured"]["groups"]]
+    unsure = strict and any(r["inconclusive"] for r in judged)
     return PartialResult.status if broken or unsure else 0

@@ -15,7 +15,8 @@ from rooflens.pipeline.run import Prediction
 from rooflens.units import show
 
 if TYPE_CHECKING:
-    from rooflens.benches.measurement import LayerTime, Taken, WholeTime
+    from rooflens.benches.measurement import CompiledRun, LayerTime, Taken, WholeTime
+    from rooflens.benches.sampling import Samples
     from rooflens.frontends.pytorch.calls import Failure
 
 NEAR = 0.6  # a kernel that reaches so much of its roof is a good one; more comes from moving right, or another roof
@@ -67,10 +68,39 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRow:
+    """A unit of the partition. `how` its time was come by, `kernels` the names of what computes it; `members_s` is the sum
+    of its layers, each by itself."""
+
+    id: str
+    ids: tuple[str, ...]
+    how: str
+    kernels: tuple[str, ...]
+    time_s: float | None
+    samples: "Samples | None"
+    members_s: float | None
+    work: Work
+    standing: Standing | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRow:
+    """A call in compiled code, what it is, the units that it computes (by id), and what it took."""
+
+    name: str
+    what: str
+    groups: tuple[str, ...]
+    samples: "Samples | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     rows: tuple[Row, ...]
+    groups: tuple[GroupRow, ...]
     wholes: "tuple[WholeTime, ...]"
     taken: "Taken"
+    compiled: "CompiledRun | None" = None
+    kernels: tuple[KernelRow, ...] = ()
     stopped_by: str = ""
     failure: "Failure | None" = None  # where the forward pass ended early
     notes: tuple[str, ...] = ()
@@ -84,20 +114,45 @@ def work_of(p: Prediction, places: Iterable[int], device: str) -> Work:
     times = [p.alone.groups[i] for i in places] if p.alone else []
     main = max(range(len(rows)), key=lambda i: (rows[i].flops, rows[i].bytes))
     at = times[main] if times else rows[main]
-    launch_s = p.hardware.value("launch.eager" if device == "cpu" else "launch.graph") if p.hardware else None
-    bandwidth = p.hardware.offchip.bandwidth_bytes_per_s if p.hardware and p.hardware.offchip else None
-    moved = sum(r.bytes for r in rows)
+    launch_s, moved = _launch_s(p, device), sum(r.bytes for r in rows)
     return Work(
         flops=None if any(r.opaque for r in rows) else sum(r.flops for r in rows),
         bytes=moved,
         unit=at.unit,
         dtype=at.dtype,
-        moved_s=moved / bandwidth if bandwidth else None,
+        moved_s=_moved_s(p, moved),
         roof_s=_sum(t.roofline_time_s for t in times) if times else None,
         predicted_s=_sum(_expected(t, launch_s if device == "cpu" else None) for t in times) if times else None,
         launch_s=launch_s,
         winograd=any(_may_be_winograd(p.graph, p.graph.ops[i]) for i in places),
     )
+
+
+def work_of_group(p: Prediction, number: int, device: str) -> Work:
+    """Of a unit of the partition: what is read and written around it, once."""
+    group, launch_s = p.partition.groups[number], _launch_s(p, device)
+    time = p.estimate.groups[number] if p.estimate else None
+    at = time or group.cost
+    return Work(
+        flops=None if group.cost.opaque else group.cost.flops,
+        bytes=group.cost.bytes,
+        unit=at.unit,
+        dtype=at.dtype,
+        moved_s=_moved_s(p, group.cost.bytes),
+        roof_s=time.roofline_time_s if time else None,
+        predicted_s=_expected(time, launch_s if device == "cpu" else None) if time else None,
+        launch_s=launch_s,
+        winograd=any(_may_be_winograd(p.graph, p.graph.ops[i]) for i in group.ops),
+    )
+
+
+def _launch_s(p: Prediction, device: str) -> float | None:
+    return p.hardware.value("launch.eager" if device == "cpu" else "launch.graph") if p.hardware else None
+
+
+def _moved_s(p: Prediction, moved: int) -> float | None:
+    bandwidth = p.hardware.offchip.bandwidth_bytes_per_s if p.hardware and p.hardware.offchip else None
+    return moved / bandwidth if bandwidth else None
 
 
 def _expected(time: GroupTime, launch_s: float | None) -> float | None:

@@ -58,7 +58,7 @@ def analysis_document(
         },
         "llm": None,
         "memory_timeline": None,
-        "measured": None if measured is None else measured_document(measured, prediction.partition),
+        "measured": None if measured is None else measured_document(measured, prediction.settings),
         "advice": [_advice(a) for a in advice],
         "gates": [],
     }

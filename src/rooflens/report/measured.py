@@ -6,27 +6,30 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rooflens.compare.standing import DIFFERS, Measured, Row
-from rooflens.fusion.partition import Partition
+from rooflens.compare.standing import DIFFERS, GroupRow, Measured, Row, Standing, Work
+from rooflens.pipeline.settings import Settings
 from rooflens.report.samples import samples_document
 from rooflens.report.tried import tried_document
 
 if TYPE_CHECKING:
     from rooflens.benches.isolated import Timed
-    from rooflens.benches.measurement import Taken, WholeTime
+    from rooflens.benches.measurement import CompiledRun, Taken, WholeTime
 
 
-def measured_document(m: Measured, groups: Partition) -> dict[str, Any]:
+def measured_document(m: Measured, settings: Settings) -> dict[str, Any]:
     ids = {p: [r.id for r in m.rows if r.layer.pass_ == p] for p in ("forward", "backward")}
     ops = [_row(r, ids[r.layer.pass_]) for r in m.rows]
+    execution = "graph" if settings.execution == "graph" else "eager"  # a compiled run stands beside the eager one
+    compiled = [] if m.compiled is None else [_compiled_whole(m.compiled)]
     failed = [] if m.failure is None else [_unreached(m.failure.module, m.failure.reason)]
     return {
         **_taken(m.taken),
         "stopped_by": m.stopped_by or None,
         "notes": list(m.notes),
-        "whole": [_whole(w, ops) for w in m.wholes],
+        "whole": [*(_whole(w, ops, execution) for w in m.wholes), *compiled],
         "ops": [*ops, *failed],
-        "groups": _groups(groups, ops),
+        "groups": [_group(g) for g in m.groups],
+        "compiled": _compiled(m),
         "tried": [tried_document(t) for t in m.tried],
     }
 
@@ -60,6 +63,13 @@ def _row(r: Row, ids: list[str]) -> dict[str, Any]:
         "allocations": last.allocations if last else None,
         "allocated_bytes": last.allocated_bytes if last else None,
         "peak_memory_bytes": last.peak_bytes if last else None,
+        **_under_the_roof(work, stands),
+    }
+
+
+def _under_the_roof(work: Work | None, stands: Standing | None) -> dict[str, Any]:
+    """What there is to do, how quickly it was done, and how far from the roof that is."""
+    return {
         "flops": work.flops if work else None,
         "bytes": work.bytes if work else None,
         "intensity_flop_per_byte": work.intensity if work else None,
@@ -110,20 +120,38 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def _whole(w: "WholeTime", ops: list[dict[str, Any]]) -> dict[str, Any]:
+def _whole(w: "WholeTime", ops: list[dict[str, Any]], execution: str) -> dict[str, Any]:
     """Beside the sum of its layers; the gap between the two is a row of its own."""
     mine = [o for o in ops if o["pass"] == "forward" or w.pass_ == "step"]
+    inside = _sum(o["in_situ_s"] for o in mine)
+    return {
+        **_run(w, execution, inside),
+        "layers_alone_s": _sum(o["time_s"] for o in mine),
+        "layers_in_situ_s": inside,
+        "kernels_s": None,
+    }
+
+
+def _compiled_whole(run: "CompiledRun") -> dict[str, Any]:
+    """Beside the sum of its kernels."""
+    every = {place: 1.0 for place in range(len(run.kernels)) if run.samples_of({place: 1.0}) is not None}
+    kernels = run.samples_of(every)
+    inside = kernels.median_s if kernels else None
+    return {
+        **_run(run.whole, "compiled", inside), "layers_alone_s": None, "layers_in_situ_s": None, "kernels_s": inside,
+    }  # fmt: skip
+
+
+def _run(w: "WholeTime", execution: str, inside: float | None) -> dict[str, Any]:
     time_s = w.samples.median_s if w.samples else None
-    alone, inside = _sum(o["time_s"] for o in mine), _sum(o["in_situ_s"] for o in mine)
     gap = None if time_s is None or inside is None else time_s - inside
     return {
         "pass": w.pass_,
+        "execution": execution,
         "status": w.status,
         "reason": w.reason or None,
         **samples_document(w.samples),
         "peak_memory_bytes": w.peak_bytes,
-        "layers_alone_s": alone,
-        "layers_in_situ_s": inside,
         "gap_s": gap,
         "gap_share": gap / time_s if gap is not None and time_s else None,
     }
@@ -135,22 +163,29 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def _groups(groups: Partition, ops: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """In eager mode a fused group is not run as one: its time is the sum of its members, and says so."""
-    graph, times = groups.sheet.graph, {o["id"]: o for o in ops}
-    found = []
-    for group in groups.groups:
-        ids = [graph.ops[i].id for i in group.ops if not graph.ops[i].view]
-        rows = [times[i] for i in ids if i in times]
-        if ids:
-            whole = len(rows) == len(ids) and all(r["time_s"] is not None for r in rows)
-            found.append(
-                {
-                    "id": graph.ops[group.ops[0]].id,
-                    "ops": ids,
-                    "time_s": sum(r["time_s"] for r in rows) if whole else None,
-                    "how": "sum of its members",
-                    "kernel": None,
-                }
-            )
-    return found
+def _group(g: GroupRow) -> dict[str, Any]:
+    return {
+        "id": g.id,
+        "ops": list(g.ids),
+        "how": g.how,
+        "kernel": ", ".join(g.kernels) or None,
+        **samples_document(g.samples),
+        "time_s": g.time_s,
+        "members_s": g.members_s,
+        **_under_the_roof(g.work, g.standing),
+    }
+
+
+def _compiled(m: Measured) -> dict[str, Any] | None:
+    if m.compiled is None:
+        return None
+    return {
+        "compiler": m.compiled.compiler,
+        "frozen": m.compiled.frozen,
+        "compile_s": m.compiled.compile_s,
+        "runs": len(m.compiled.runs),
+        "kernels": [
+            {"name": k.name, "what": k.what, "groups": list(k.groups), **samples_document(k.samples)}
+            for k in m.kernels
+        ],
+    }  # fmt: skip

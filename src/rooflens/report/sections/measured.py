@@ -52,11 +52,15 @@ def _total(d: Document) -> str:
     done = [w for w in d["measured"]["whole"] if w["time_s"] is not None]
     if not done:
         return ""
-    told = " and ".join(f"{show(w['time_s'], 's', 3)} for {_WHOLE[w['pass']]}" for w in done)
+    told = " and ".join(f"{show(w['time_s'], 's', 3)} for {_named(w)}" for w in done)
     return f"The whole takes {told}."
 
 
 _WHOLE = {"forward": "the forward pass", "step": "forward and backward together"}
+
+
+def _named(w: Row) -> str:
+    return _WHOLE[w["pass"]] + (", compiled" if w["execution"] == "compiled" else "")
 
 
 def _wasted(row: Row) -> float:
@@ -105,7 +109,7 @@ def layers(d: Document) -> tuple[Block, ...]:
     cells = tuple(
         (
             str(n), name, _PASS[row["pass"]], show(row["time_s"], "s", 3), _percent(row["spread"]),
-            show(row["flop_per_s"], "", 3), show(row["bytes_per_s"], "", 3), _of_roof(row), row["limited_by"] or "–",
+            show(row["flop_per_s"], "", 3), show(row["bytes_per_s"], "", 3), of_roof(row), row["limited_by"] or "–",
             show(row["predicted_s"], "s", 3),
         )
         for n, (name, row) in enumerate(rows[:SHOWN], 1)
@@ -120,7 +124,7 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"
 
 
-def _of_roof(row: Row) -> str:
+def of_roof(row: Row) -> str:
     if row["roof_share"] is None:
         return "–"
     digits = 0 if row["roof_share"] >= 0.1 else 1
@@ -158,13 +162,16 @@ def whole(d: Document) -> tuple[Block, ...]:
 
 def _whole_rows(w: Row) -> list[tuple[str, ...]]:
     if w["time_s"] is None:
-        return [(f"{_WHOLE[w['pass']]}: {w['status']}", "–", "–")]
-    shares = [
-        (f"layers of {_WHOLE[w['pass']]}, inside it", w["layers_in_situ_s"]),
-        ("gap: between the layers, and what belongs to none", w["gap_s"]),
-        ("layers, each alone", w["layers_alone_s"]),
-    ]
-    first = (_WHOLE[w["pass"]], show(w["time_s"], "s", 3), "100 %")
+        return [(f"{_named(w)}: {w['status']}", "–", "–")]
+    if w["execution"] == "compiled":
+        shares = [("its kernels", w["kernels_s"]), ("gap: between the kernels, and before them", w["gap_s"])]
+    else:
+        shares = [
+            (f"layers of {_named(w)}, inside it", w["layers_in_situ_s"]),
+            ("gap: between the layers, and what belongs to none", w["gap_s"]),
+            ("layers, each alone", w["layers_alone_s"]),
+        ]
+    first = (_named(w), show(w["time_s"], "s", 3), "100 %")
     return [first, *(
         (f"  {name}", _signed(value), "–" if value is None else f"{value / w['time_s']:.0%}") for name, value in shares
     )]  # fmt: skip
@@ -190,7 +197,7 @@ def above(d: Document) -> tuple[Block, ...]:
 
 def memory(d: Document) -> tuple[Block, ...]:
     done = [w for w in d["measured"]["whole"] if w["peak_memory_bytes"] is not None]
-    lines = [f"Peak memory of {_WHOLE[w['pass']]}: {show(w['peak_memory_bytes'], 'B', 3)}." for w in done]
+    lines = [f"Peak memory of {_named(w)}: {show(w['peak_memory_bytes'], 'B', 3)}." for w in done]
     return tuple(Paragraph(text=line) for line in lines)
 
 

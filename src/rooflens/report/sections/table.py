@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rooflens.report.blocks import Block
-from rooflens.report.sections import against, fusion, fusion_verdict, head, measured, tables, tried
+from rooflens.report.sections import against, compiled, fusion, fusion_verdict, head, measured, tables, tried
 from rooflens.report.sections.chart import chart_of
 
 Section = Callable[[dict[str, Any]], tuple[Block, ...]]
@@ -53,6 +53,8 @@ MEASURED_SECTIONS: tuple[Section, ...] = (
     measured.verdict,
     measured.whole,
     measured.chart,
+    compiled.units,
+    compiled.unmatched,
     measured.layers,
     measured.inside,
     measured.above,
