@@ -9,6 +9,7 @@ from rooflens.report.sections.chart import roofline_of
 from rooflens.units import show
 
 SHOWN = 30
+WIDE_GAP = 0.3  # of the whole, from which on what happens between the layers is said first
 _PASS = {"forward": "fwd", "backward": "bwd"}
 _MOVES = {
     "up": "up: closer to its roof, by a better kernel, layout or fewer launches",
@@ -39,7 +40,7 @@ def verdict(d: Document) -> tuple[Block, ...]:
     rows = measured_rows(d)
     if not rows:
         return (Paragraph(text="Nothing was measured.", tone="warning"),)
-    sentences = [_total(d), _worst(rows), _which_way(rows)]
+    sentences = [_total(d), _worst(d), _which_way(rows)]
     return Heading(text="Verdict"), Paragraph(text=" ".join(s for s in sentences if s))
 
 
@@ -53,7 +54,12 @@ def _total(d: Document) -> str:
     if not done:
         return ""
     told = " and ".join(f"{show(w['time_s'], 's', 3)} for {_named(w)}" for w in done)
-    return f"The whole takes {told}."
+    widest = max(done, key=lambda w: w["gap_share"] or 0.0)
+    waits = ""
+    if (widest["gap_share"] or 0.0) > WIDE_GAP:
+        why = "the GPU waits for launches there" if d["measured"]["device"] == "cuda" else "Python and the framework"
+        waits = f", and {widest['gap_share']:.0%} of {_named(widest)} pass between the layers: {why}"
+    return f"The whole takes {told}{waits}."
 
 
 _WHOLE = {"forward": "the forward pass", "step": "forward and backward together"}
@@ -64,15 +70,18 @@ def _named(w: Row) -> str:
 
 
 def _wasted(row: Row) -> float:
-    return max(0.0, row["time_s"] - row["roofline_time_s"]) if row["roofline_time_s"] is not None else 0.0
+    """By it and its equals."""
+    if row["roofline_time_s"] is None:
+        return 0.0
+    return max(0.0, float(row["together_s"] * (1 - row["roofline_time_s"] / row["time_s"])))
 
 
-def _worst(rows: list[Row]) -> str:
-    row = max(rows, key=_wasted)
+def _worst(d: Document) -> str:
+    name, row = max(shown_rows(d), key=lambda item: _wasted(item[1]))
     if not _wasted(row):
         return "No roof is known to hold the layers against: run 'rooflens machine' first, or name a chip with --on."
     return (
-        f"Most is to be had from {row['id']} ({row['pass']}): it takes {show(row['time_s'], 's', 3)}, {row['distance']:.3g} "
+        f"Most is to be had from {name} ({row['pass']}): it takes {show(row['time_s'], 's', 3)}, {row['distance']:.3g} "
         f"times what its roof allows, limited by {row['limited_by']}."
     )
 
@@ -90,13 +99,20 @@ def _which_way(rows: list[Row]) -> str:
 
 
 def shown_rows(d: Document) -> list[tuple[str, Row]]:
-    """What each row is called, and the row: equal calls are one row, with how many more there are. By the time of all of
-    them together, heaviest first."""
+    """What each row is called, and the row: equal calls are one row, with how many there are. By the time of all of them
+    together (`together_s`), heaviest first."""
     rows, equal = measured_rows(d), dict[tuple[str, str], list[Row]]()
     for row in rows:
         equal.setdefault((row["pass"], row["same_as"] or row["id"]), []).append(row)
-    heaviest = sorted(equal.values(), key=lambda same: -sum(r["time_s"] for r in same))
-    return [(f"{same[0]['id']} x{len(same)}" if len(same) > 1 else same[0]["id"], same[0]) for same in heaviest]
+    found = [
+        (f"{same[0]['id']} x{len(same)}" if len(same) > 1 else same[0]["id"], {**same[0], "together_s": _sum(same)})
+        for same in equal.values()
+    ]
+    return sorted(found, key=lambda item: -item[1]["together_s"])
+
+
+def _sum(rows: list[Row]) -> float:
+    return float(sum(row["time_s"] for row in rows))
 
 
 def layers(d: Document) -> tuple[Block, ...]:
@@ -235,12 +251,12 @@ def measured_chart(d: Document) -> Roofline | None:
     if d["hardware"] is None:
         return None
     rows = [(n, name, r) for n, (name, r) in enumerate(shown_rows(d), 1) if r["flops"] and r["bytes"]]
-    total = sum(r["time_s"] for _, _, r in rows)
+    total = sum(r["together_s"] for _, _, r in rows)
     under = frozenset((r["dtype"], r["unit"]) for _, _, r in rows)
     dots = tuple(
         Dot(
             number=n, label=f"{name} {_PASS[r['pass']]}", intensity=r["intensity_flop_per_byte"],
-            flop_per_s=r["flop_per_s"], share=r["time_s"] / total, bound=r["limited_by"] or "unknown",
+            flop_per_s=r["flop_per_s"], share=r["together_s"] / total, bound=r["limited_by"] or "unknown",
         )
         for n, name, r in rows
     )  # fmt: skip
