@@ -13,6 +13,7 @@ import pytest
 import rooflens
 from rooflens.compare.grouped import FAILED, FOLDED, KERNEL, SHARE, SHARES, UNKNOWN, UNSEEN, in_kernels
 from rooflens.graph.records import Graph
+from rooflens.measuring import measure_model
 from rooflens.pipeline.run import Prediction, predict
 from rooflens.pipeline.settings import make_settings
 
@@ -161,6 +162,17 @@ def test_the_document_is_as_published_and_is_drawn(conv_net: dict[str, Any], tmp
     assert "the forward pass, compiled" in done.stdout
     csv = cli("report", str(file), "--format", "csv").stdout
     assert len(csv.splitlines()) == 1 + len(conv_net["measured"]["ops"])
+
+
+@onednn
+def test_an_interruption_while_compiling_leaves_units_without_a_time() -> None:
+    def stop(what: str, done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    settings = make_settings(execution="compiled")
+    found = measure_model(MLP, None, None, settings, device="cpu", seconds=0.001, backward=True, progress=stop)
+    assert found.measured.stopped_by == "KeyboardInterrupt"
+    assert {(g.how, g.time_s) for g in found.measured.groups} == {(FAILED, None)}
 
 
 @onednn

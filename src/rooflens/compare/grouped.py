@@ -29,6 +29,8 @@ Shares = dict[int, float]  # of kernels, by their place
 
 def in_eager(p: Prediction, rows: Iterable[Row], device: str) -> tuple[GroupRow, ...]:
     alone = _alone(rows)
+    if p.settings.execution == "compiled":  # the run ended before there was a compiled model
+        return tuple(_row(p, n, device, FAILED, (), alone, None) for n in _units(p))
     return tuple(_row(p, n, device, SUM, (), alone, _members(p, n, alone)) for n in _units(p))
 
 
