@@ -5,6 +5,7 @@ On a CPU a call's time is its own; on a GPU it is that of the kernels that were 
 
 import bisect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ NO_KERNEL = frozenset(
         "view_as_real", "_reshape_alias", "_unsafe_view",
     )
 )  # fmt: skip
+_CUDA = re.compile(r"cu(da)?[A-Z]")
+OURS = "rooflens "  # what every label of ours begins with
 _BACKWARD = "autograd::engine::evaluate_function: "
 
 
@@ -129,7 +132,7 @@ def _read(events: list[Any], device: str) -> Profiled:
     calls = [e for e in events if e.device_type() == DeviceType.CPU and e.name() != "[memory]"]
     launched: dict[int, list[Any]] = {}
     for e in events:
-        if e.device_type() == DeviceType.CUDA and e.name() != "[memory]" and e.linked_correlation_id() > 0:
+        if e.device_type() == DeviceType.CUDA and _is_kernel(e.name()) and e.linked_correlation_id() > 0:
             launched.setdefault(e.linked_correlation_id(), []).append(e)
     return Profiled(
         roots=tuple(forest(calls, launched)),
@@ -138,13 +141,23 @@ def _read(events: list[Any], device: str) -> Profiled:
     )
 
 
+def _is_of_cuda(event: Any) -> bool:
+    """A call of the driver or the runtime, such as cudaLaunchKernel."""
+    return bool(event.linked_correlation_id()) or _CUDA.match(event.name()) is not None
+
+
+def _is_kernel(name: str) -> bool:
+    """Our own labels stand on a device too, over all kernels that they were open for, and are linked to any one of them."""
+    return name != "[memory]" and not name.startswith(OURS)
+
+
 def forest(events: list[Any], launched: dict[int, list[Any]]) -> list[Call]:
     """Calls nest by time, thread by thread."""
     roots: list[Call] = []
     open_calls: dict[int, list[Call]] = {}
     for e in sorted(events, key=lambda e: (e.start_thread_id(), e.start_ns(), -e.duration_ns())):
         # CUDA numbers its own calls by itself: one that has the number of an op has not launched that op's kernels.
-        kernels = () if e.linked_correlation_id() else launched.get(e.correlation_id(), ())
+        kernels = () if _is_of_cuda(e) else launched.get(e.correlation_id(), ())
         call = Call(
             e.name(), e.start_thread_id(), e.start_ns(), e.start_ns() + e.duration_ns(), e.sequence_nr(),
             sum(k.duration_ns() for k in kernels) * 1e-9, len(kernels),
