@@ -3,6 +3,7 @@
 import random
 import re
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from rooflens.report.blocks import Block, Column, Dot, Heading, Paragraph, Roof, Roofline, Slope, Table
 from rooflens.report.render import markdown, terminal
-from rooflens.report.render.columns import columns, cut_middle, wrapped
+from rooflens.report.render.columns import columns, cut_apart, cut_middle, wrapped
 from rooflens.report.render.escape import safe_text
 from rooflens.report.render.grid import Grid
 from rooflens.report.render.layout import ceilings, number_ranges, place, ridges
@@ -257,3 +258,28 @@ def test_markdown_fences_the_chart_and_lists_the_ceilings() -> None:
     text = markdown.render((replace(h100(), footnotes=("````",)),))
     assert "`````text\n" in text and text.rstrip().endswith("`````")
     assert "| bf16 matrix 989.4 TFLOP/s | yes |" in text
+
+
+def test_names_that_differ_differ_when_cut() -> None:
+    """What the middle would hide is shown: at the end of the front part, or between two marks."""
+    names = ["features.3.conv.0@backward", "features.3.conv.1@backward", "features.4.conv.0@backward", "head"]
+    shown = cut_apart(names, 20)
+    assert len(set(shown)) == 4 and shown[3] == "head"
+    assert all(columns(name) <= 20 for name in shown)
+    assert cut_apart(["layer1.0.conv1.weight"], 11) == ["layer…eight"]
+    assert cut_apart(["same.long.name"] * 2, 8) == [cut_middle("same.long.name", 8)] * 2
+    assert cut_apart(["aaaaaaXbbbbbbbb", "aaaaaaYbbbbbbbb"], 10) == ["aaaaaaX…bb", "aaaaaaY…bb"]
+    layers = [f"encoder.layers.encoder_layer_{i}.mlp.{k}.weight@optimizer" for i in range(12) for k in (0, 3)]
+    short = cut_apart(layers, 18)
+    assert len(set(short)) == 24 and all(columns(name) <= 18 for name in short)
+    assert all(f"{i}.mlp.{k}." in name for name, (i, k) in zip(short, product(range(12), (0, 3)), strict=True))
+
+
+def test_a_table_keeps_its_names_apart() -> None:
+    names = [f"features.{i}.conv.weight@optimizer" for i in (3, 13)]
+    cells = tuple((name, "1" * 20, "2" * 20) for name in names)
+    wide = Table(
+        columns=(Column(name="layer"), Column(name="a", numeric=True), Column(name="b", numeric=True)), rows=cells
+    )
+    shown = [line.split()[0] for line in terminal.render((wide,), width=60).splitlines()[2:]]
+    assert shown[0].startswith("features.3") and shown[1].startswith("features.1")

@@ -7,7 +7,8 @@ import math
 from typing import Any
 
 from rooflens.report.blocks import Dot, Roofline
-from rooflens.report.render.columns import columns
+from rooflens.report.render.columns import columns, cut_apart
+from rooflens.report.render.escape import NAME_LIMIT
 from rooflens.report.render.layout import BOUNDS, heaviest_first
 from rooflens.report.render.plot_dots import AREA, COLORS, MARKERS, bound, marker_size
 from rooflens.report.render.plot_roofs import BROADER, CHIP_LINES, chip_color, chip_lines
@@ -63,26 +64,30 @@ def _heaviest(sheet: Sheet, left: float, y: float) -> None:
     listed = dots[: min(_LISTED, int((y - 30) // _STEP))]
     shares = any(d.share is not None for d in dots)
     sheet.write(left, y, "Heaviest" if shares and len(listed) < len(dots) else "Dots", 8, weight="bold")
-    for dot in listed:
+    for dot, name in zip(listed, _named(sheet, [dot.label for dot in listed]), strict=True):
         y -= _STEP
-        _entry(sheet, left, y, dot)
+        _entry(sheet, left, y, dot, name)
     if len(listed) < len(dots):
         sheet.write(left, y - _STEP, f"and {len(dots) - len(listed)} more", 7.5, GREY)
 
 
-def _entry(sheet: Sheet, left: float, y: float, dot: Dot) -> None:
+def _entry(sheet: Sheet, left: float, y: float, dot: Dot, name: str) -> None:
     sheet.write(left + 20, y, str(dot.number), 7.5, COLORS[bound(dot)], ha="right", weight="bold")
-    sheet.write(left + 26, y, _named(sheet, dot.label), 7.5)
+    sheet.write(left + 26, y, name, 7.5)
     if dot.share is not None:
         sheet.write(WIDTH - 14, y, f"{dot.share:.1%}", 7.5, ha="right")
 
 
-def _named(sheet: Sheet, label: str) -> str:
+def _named(sheet: Sheet, labels: list[str]) -> list[str]:
     """Of a unit the name, which tells it from others, before its pattern."""
-    name, _, pattern = label.partition(" ")
-    shown = sheet.middle(name, _NAME)
-    room = _NAME - columns(shown) - 1
-    return f"{shown} {sheet.middle(pattern, room)}" if pattern and room >= _SHORTEST else shown
+    names = [label.partition(" ")[0] for label in labels]
+    shown = cut_apart([sheet.name(name, NAME_LIMIT) for name in names], _NAME)
+    return [_with_pattern(sheet, name, label.partition(" ")[2]) for name, label in zip(shown, labels, strict=True)]
+
+
+def _with_pattern(sheet: Sheet, name: str, pattern: str) -> str:
+    room = _NAME - columns(name) - 1
+    return f"{name} {sheet.middle(pattern, room)}" if pattern and room >= _SHORTEST else name
 
 
 def chips(sheet: Sheet, charts: tuple[Roofline, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from rooflens.report.blocks import Block, Code, Column, Heading, Paragraph, Roofline, Table
 from rooflens.report.render import textplot
-from rooflens.report.render.columns import columns, cut_middle, pad, wrapped
+from rooflens.report.render.columns import columns, cut_apart, pad, wrapped
 from rooflens.report.render.escape import CODE_LIMIT, NAME_LIMIT, safe_prose, safe_text
 from rooflens.report.render.layout import BOUNDS
 
@@ -121,16 +121,18 @@ def _grid(
     deep = max(map(len, heads), default=0)
     rule = [[("─" if unicode else "-") * w] for w in widths]
     drawn = [*laid([[""] * (deep - len(h)) + h for h in heads], "head"), *laid(rule, "head")]
-    for row in rows:
-        drawn += laid([_folded(cell, w, unicode) for cell, w in zip(row, widths, strict=True)], "")
+    for row in zip(*(_folded([row[i] for row in rows], w, unicode) for i, w in enumerate(widths)), strict=True):
+        drawn += laid(list(row), "")
     return drawn
 
 
-def _folded(cell: str, width: int, unicode: bool) -> list[str]:
-    """What does not fit: what has several words is wrapped, a name is cut in the middle."""
-    if columns(cell) <= width:
-        return [cell]
-    return wrapped(cell, width) if " " in cell else [cut_middle(cell, width, "…" if unicode else "~")]
+def _folded(cells: list[str], width: int, unicode: bool) -> list[list[str]]:
+    """Of one column what does not fit: what has several words is wrapped, names are cut so that they stay apart."""
+    names = [cell for cell in dict.fromkeys(cells) if " " not in cell]
+    short = dict(zip(names, cut_apart(names, width, "…" if unicode else "~"), strict=True))
+    return [
+        [short[cell]] if cell in short else wrapped(cell, width) if columns(cell) > width else [cell] for cell in cells
+    ]
 
 
 def _stacked(names: list[str], rows: list[list[str]], width: int) -> list[textplot.Line]:
