@@ -4,11 +4,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import rooflens
 from rooflens.errors import InputError, ModelError, RooflensError
+from rooflens.version import __version__
 
 NET = "8x64x32x32 | conv2d 128 k3 p1 bias | relu | maxpool2d k2"
 
@@ -17,9 +19,32 @@ def test_on_may_stand_in_its_place() -> None:
     assert rooflens.analyze(NET, None, "l4").to_dict() == rooflens.analyze(NET, on="l4").to_dict()
 
 
-def test_several_chips_are_told_what_to_do() -> None:
-    with pytest.raises(InputError, match=r"call rooflens\.analyze for each, or use the command line"):
-        rooflens.analyze(NET, on="l4,t4")
+@pytest.mark.parametrize("on", [["l4", "t4"], ("l4", rooflens.load_chip("t4")), "l4,t4", ["l4,t4"]])
+def test_several_chips_are_a_comparison(on: Any) -> None:
+    """What stands beside each other is what each would be alone."""
+    c = rooflens.analyze(NET, on=on)
+    alone = [rooflens.analyze(NET, on=chip).to_dict() for chip in ("l4", "t4")]
+    assert c.to_dict() == {"schema": "rooflens.comparison/1", "rooflens_version": __version__, "analyses": alone}
+    first, second = c
+    assert (len(c), c[0], first.on, second.on) == (2, first, "l4", "t4")
+    assert json.loads(c.to_json()) == c.to_dict()
+
+
+def test_a_comparison_is_what_the_command_line_shows(cli, tmp_path: Path) -> None:
+    chips = ("--on", "l4", "--on", "t4")
+    for verb, make in (("analyze", rooflens.analyze), ("fuse", rooflens.fuse)):
+        c = make(NET, on=["l4", "t4"], plot=tmp_path / "p.svg", output=tmp_path / "r.csv", format="csv")
+        assert (tmp_path / "r.csv").read_text() == cli(verb, NET, *chips, "--format", "csv").stdout
+        assert c.to_markdown() == cli(verb, NET, *chips, "--format", "md").stdout
+        assert cli(verb, NET, *chips, "-o", "t.txt", "--plot", "q.svg").returncode == 0
+        assert str(c) == (tmp_path / "t.txt").read_text()
+        assert (tmp_path / "p.svg").read_text() == (tmp_path / "q.svg").read_text()
+        assert len(c.to_pandas()) == 2 * len(c[0].to_pandas())
+    assert repr(c) == "<Comparison of layers on l4, t4>"
+    with pytest.raises(InputError, match="one picture shows one model"):
+        rooflens.fuse(NET, on=["l4", "t4"], format="dot", output=tmp_path / "x.dot")
+    with pytest.raises(InputError, match="one machine"):
+        rooflens.measure(NET, on=["l4", "t4"])
 
 
 def test_files_are_written_as_on_the_command_line(cli, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ _LAZY = {
     "load_chip": "rooflens.hardware.load",
     "prepare_torchvision": "rooflens.frontends.pytorch.compat",
     "Analysis": "rooflens.analysis",
+    "Comparison": "rooflens.comparison",
     "Hardware": "rooflens.hardware.records",
     "Graph": "rooflens.graph.records",
 }

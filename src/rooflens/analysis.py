@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import pandas
 
 
+NOTHING_TO_DRAW = "nothing to draw: analyse on a chip whose peaks and bandwidth are published"
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Analysis:
     """What `rooflens.analyze` returns. Advice and the document are made when they are first asked for."""
@@ -101,7 +104,7 @@ class Analysis:
         chart_for = chart_of if self.measured is None else measured_chart
         kind, chart = picture_format(path), chart_for(self.to_dict())
         if chart is None:
-            raise InputError("nothing to draw: analyse on a chip whose peaks and bandwidth are published")
+            raise InputError(NOTHING_TO_DRAW)
         return draw(chart, kind)
 
     def to_text(self, format: str) -> str:

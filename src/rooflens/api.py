@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from rooflens.analysis import Analysis
 from rooflens.compare.gates import check_gate
 from rooflens.compare.inductor import Against, matches
+from rooflens.comparison import Comparison
 from rooflens.errors import SyntaxFault
 from rooflens.frontends.request import Loaded
 from rooflens.hardware.load import load_chip, split_chips
@@ -22,12 +23,22 @@ if TYPE_CHECKING:
     from rooflens.benches.inductor import Compiled
 
 MEASURE_S, LONGEST_S = 0.2, 3600
+Chip = tuple[Hardware | None, str | None]  # the chip, and how it was named
+Chips = list[str] | tuple[str | os.PathLike[str] | Hardware, ...]
 
 
+@overload
 def analyze(
     model: Any, inputs: Any = None, on: str | os.PathLike[str] | Hardware | None = None, **options: Any
-) -> Analysis:
-    """Every layer's place on the roofline of one chip.
+) -> Analysis: ...
+
+
+@overload
+def analyze(model: Any, inputs: Any = None, *, on: Chips, **options: Any) -> Comparison: ...
+
+
+def analyze(model: Any, inputs: Any = None, on: Any = None, **options: Any) -> Analysis | Comparison:
+    """Every layer's place on the roofline of a chip; of several chips (`on=["h100-sxm", "l4"]`) a Comparison.
 
     `model` is MODEL text (`"resnet18"`, layer text, a file) or a torch module; `inputs` a tensor, a tuple or a dict for
     a module. `options` are the command line's flags with underscores: `batch=8, dtype="bf16", mode="training"`.
@@ -35,13 +46,23 @@ def analyze(
     return _run(model, inputs, on, options, "analyze")
 
 
+@overload
 def fuse(
     model: Any,
     inputs: Any = None,
     on: str | os.PathLike[str] | Hardware | None = None,
     against: str | None = None,
     **options: Any,
-) -> Analysis:
+) -> Analysis: ...
+
+
+@overload
+def fuse(model: Any, inputs: Any = None, *, on: Chips, against: str | None = None, **options: Any) -> Comparison: ...
+
+
+def fuse(
+    model: Any, inputs: Any = None, on: Any = None, against: str | None = None, **options: Any
+) -> Analysis | Comparison:
     """Before and after fusion, group by group and edge by edge: `analyze` at `fusion="chain"` unless told otherwise. What
     it returns prints itself as `rooflens fuse` does. `against="inductor"` holds it beside what that compiler fuses."""
     return _run(model, inputs, on, fusing(options, against), "fuse", against)
@@ -64,7 +85,7 @@ def measure(
     settings = checked_settings(**options)
     hardware, named = _one_chip(this_machine(device) if on is None else on)
     found = measured(model, inputs, hardware, named, settings, device=device, seconds=seconds_of(time), try_=try_)
-    _write_files(found)
+    _write_files(found, settings)
     return found
 
 
@@ -97,11 +118,15 @@ def seconds_of(value: float | str) -> float:
     return float(found)
 
 
-def _run(model: Any, inputs: Any, on: Any, options: dict[str, Any], view: str, against: str | None = None) -> Analysis:
-    settings = checked_settings(**options)
-    hardware, named = _one_chip(on)
-    found = replace(_analysis(_source(model, inputs, settings, against), hardware, named, settings), view=view)
-    _write_files(found)
+def _run(
+    model: Any, inputs: Any, on: Any, options: dict[str, Any], view: str, against: str | None = None
+) -> Analysis | Comparison:
+    """The model is traced once, for however many chips."""
+    settings, chips = checked_settings(**options), _chips(on)
+    source = _source(model, inputs, settings, against)
+    each = [replace(_analysis(source, hardware, named, settings), view=view) for hardware, named in chips]
+    found = each[0] if len(each) == 1 else Comparison(each)
+    _write_files(found, settings)
     return found
 
 
@@ -124,29 +149,38 @@ def checked_settings(**options: Any) -> Settings:
     return settings
 
 
-def _write_files(found: Analysis) -> None:
+def _write_files(found: Analysis | Comparison, settings: Settings) -> None:
     """`output` in the form of `format`, and `plot`, as on the command line."""
-    settings = found.prediction.settings
     files = [] if settings.plot is None else [Written(path=settings.plot, data=found.picture(settings.plot))]
     if settings.output is not None:
         files.append(text_file(settings.output, found.to_text(settings.format or "table")))
     write_all(tuple(files))
 
 
-def _one_chip(on: Any) -> tuple[Hardware | None, str | None]:
-    """The chip, and how it was named."""
-    if on is None or isinstance(on, Hardware):
-        return on, on.id if on else None
-    texts = on if isinstance(on, list | tuple) else [on]
-    if not all(isinstance(t, str | os.PathLike) for t in texts):
-        raise SyntaxFault(f"on={on!r}: give a chip id, a path to a .toml, or a Hardware")
-    chips = [c for t in texts for c in split_chips(os.fspath(t))]
-    if len(chips) != 1:
-        raise SyntaxFault(
-            f"on={on!r} names {len(chips)} chips: call rooflens.analyze for each, or use the command line: "
-            "rooflens analyze MODEL --on A,B"
-        )
-    return load_chip(chips[0]), chips[0]
+def _one_chip(on: Any) -> Chip:
+    found = _chips(on)
+    if len(found) != 1:
+        raise SyntaxFault(f"on={on!r} names {len(found)} chips: layers run on one machine: give the chip of its roofs")
+    return found[0]
+
+
+def _chips(on: Any) -> list[Chip]:
+    """No chip is one case too: then there are counts alone."""
+    if on is None:
+        return [(None, None)]
+    found = [chip for each in (on if isinstance(on, list | tuple) else [on]) for chip in _named(each, on)]
+    if not found:
+        raise SyntaxFault(f"on={on!r} names no chip: give a chip id, or leave on out")
+    return found
+
+
+def _named(each: Any, on: Any) -> list[Chip]:
+    """Of one piece, which may be several with commas between them."""
+    if isinstance(each, Hardware):
+        return [(each, each.id)]
+    if not isinstance(each, str | os.PathLike):
+        raise SyntaxFault(f"on={on!r}: give a chip id, a path to a .toml, or a Hardware, or a list of those")
+    return [(load_chip(text), text) for text in split_chips(os.fspath(each))]
 
 
 def analyze_one(model: str, on: str | None, settings: Settings, against: str | None = None) -> Analysis:

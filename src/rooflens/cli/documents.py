@@ -1,7 +1,6 @@
 """Models and options in, analysis documents out, and what is shown of them: what `analyze`, `fuse` and `report` share."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from rooflens.report.output import Written
 
 Documents = list[dict[str, Any]]
-_NAMED = 4  # from so many on, a title counts them
 
 
 def told(verb: str, models: Sequence[str], options: dict[str, Any], against: str | None = None) -> int:
@@ -43,16 +41,14 @@ def documents_of(model: str, on: list[str] | None, settings: "Settings", against
 def rendered(documents: Documents, format: str, output: str | None, verb: str = "analyze") -> str:
     from rooflens.report.document import comparison_document
     from rooflens.report.render import csv, markdown
+    from rooflens.report.together import rows_together
     from rooflens.report.views import VIEWS, view_of
 
     view = VIEWS[view_of(documents[0], verb)]
     if format == "json":
         return o.as_json(documents[0] if len(documents) == 1 else comparison_document(documents))
     if format == "csv":
-        if len(documents) == 1:
-            return csv.render_rows(view.header, view.rows(documents[0]))
-        rows = [(*view.key(d), *row) for d in documents for row in view.rows(d)]
-        return csv.render_rows((*view.key_header, *view.header), rows)
+        return csv.render_rows(*rows_together(view, documents))
     if format in o.DIAGRAMS:
         return _diagram(documents, format)
     render = markdown.render if format == "md" else partial(o.terminal_text, output=output)
@@ -72,32 +68,6 @@ def _diagram(documents: Documents, format: str) -> str:
 def plotted(documents: Documents, path: str | None) -> "tuple[Written, ...]":
     if path is None:
         return ()
-    from rooflens.report.sections.chart import chart_of
-    from rooflens.report.sections.measured import measured_chart
-    from rooflens.report.views import view_of
+    from rooflens.report.together import charts_of, title_of
 
-    alone = len(documents) == 1
-    drawn = [(d, measured_chart(d) if view_of(d) == "measure" else chart_of(d, members=alone)) for d in documents]
-    charts = [(_told_apart(d, documents), c) for d, c in drawn if c is not None]
-    if len(charts) > 1:
-        charts = [(name, replace(c, title=name)) for name, c in charts]
-    return o.pictures_of(tuple(c for _, c in charts), path, _title(documents))
-
-
-def _title(documents: Documents) -> str:
-    """What the legend does not say: which model stands on those chips, or on which chip those models stand."""
-    models = dict.fromkeys(str(d["model"]["name"]) for d in documents)
-    chips = dict.fromkeys(str(d["settings"]["on"]) for d in documents)
-    return f"{_few(tuple(models), 'models')} on {_few(tuple(chips), 'chips')}"
-
-
-def _few(names: tuple[str, ...], what: str) -> str:
-    return ", ".join(names) if len(names) < _NAMED else f"{len(names)} {what}"
-
-
-def _told_apart(document: dict[str, Any], documents: Documents) -> str:
-    """Beside others: by its chip, by its model, or by both, whichever it takes."""
-    chip, model = str(document["settings"]["on"]), str(document["model"]["name"])
-    if len({d["model"]["name"] for d in documents}) == 1:
-        return chip
-    return model if len({d["settings"]["on"] for d in documents}) == 1 else f"{model} on {chip}"
+    return o.pictures_of(charts_of(documents), path, title_of(documents))
