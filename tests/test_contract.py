@@ -134,6 +134,13 @@ def test_unknown_ops_are_opaque_shown_first_and_strict_makes_them_status_3(cli, 
     unknown = next(op for op in d["ops"] if op["kind"] == "mystery")
     assert unknown["flops"] is None
     assert unknown["bytes"] == 2 * 2 * 8 * 4
+    t = d["totals"]  # 16 additions are known; what they are of 256 bytes is not
+    assert (t["flops"], t["bytes"], t["intensity_flop_per_byte"], t["mac_intensity_flop_per_byte"]) == (
+        16,
+        256,
+        None,
+        None,
+    )
     strict = cli("analyze", "m.py:make", "--on", "l4", "--strict")
     assert strict.returncode == 3
     assert "Not counted: 1 x mystery" in strict.stdout.split("Verdict")[0]

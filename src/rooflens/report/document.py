@@ -149,9 +149,10 @@ def _coverage(p: Prediction) -> dict[str, Any]:
 
 
 def _totals(p: Prediction, batch: int | None) -> dict[str, Any]:
+    """Counts are of what could be counted; a ratio to a part of the work would say nothing, so it is unknown then."""
     rows, e = [g.cost for g in p.partition.groups], p.estimate
     macs, flops, moved = sum(r.macs for r in rows), sum(r.flops for r in rows), sum(r.bytes for r in rows)
-    latency = e.latency_s if e else None
+    latency, whole = e.latency_s if e else None, not p.sheet.coverage.opaque
     return {
         "ops": len(p.graph.ops),
         "kernels": kernels_of(p.partition),
@@ -162,8 +163,8 @@ def _totals(p: Prediction, batch: int | None) -> dict[str, Any]:
         "param_bytes": sum(r.param_bytes for r in rows),
         "bytes": moved,
         "dram_bytes": sum(e.mapping.dram_bytes) if e else None,
-        "intensity_flop_per_byte": _ratio(flops, moved),
-        "mac_intensity_flop_per_byte": _ratio(2 * macs, moved),
+        "intensity_flop_per_byte": _ratio(flops, moved) if whole else None,
+        "mac_intensity_flop_per_byte": _ratio(2 * macs, moved) if whole else None,
         "bound": e.bound if e else None,
         "roofline_time_s": e.roofline_time_s if e else None,
         "device_time_s": e.device_time_s if e else None,
