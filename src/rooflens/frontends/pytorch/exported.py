@@ -220,7 +220,9 @@ def _module_of(node: fx.Node) -> tuple[str, str]:
 
 def _inputs(module: _Exported, request: Request) -> tuple[list[torch.Tensor], dict[str, int]]:
     names = {spec.arg.name for spec, name in module.state if name is None}
-    nodes = (n for n in module.program.graph.nodes if n.op == "placeholder" and n.name in names)
+    nodes = [n for n in module.program.graph.nodes if n.op == "placeholder" and n.name in names]
     examples = [n.meta["val"] for n in nodes]
-    shapes, sizes = bound_shapes(examples, module.program.range_constraints, request, str(module.path))
+    shapes, sizes = bound_shapes(
+        examples, [n.name for n in nodes], module.program.range_constraints, request, str(module.path)
+    )
     return [made_input(s, t.dtype) for s, t in zip(shapes, examples, strict=True)], sizes

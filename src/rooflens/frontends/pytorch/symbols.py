@@ -14,15 +14,15 @@ Dims = list[tuple[Any, ...]]  # of each input: whole numbers, and sympy expressi
 
 
 def bound_shapes(
-    inputs: list[torch.Tensor], ranges: dict[Any, Any], request: Request, where: str
+    inputs: list[torch.Tensor], names: list[str], ranges: dict[Any, Any], request: Request, where: str
 ) -> tuple[list[Shape], dict[str, int]]:
-    """The shapes, and the size that each symbol got where nobody gave a whole shape."""
+    """`names` are those of the inputs. The shapes, and the size that each symbol got where nobody gave a whole shape."""
     dims = [tuple(n.node.expr if isinstance(n, torch.SymInt) else int(n) for n in t.shape) for t in inputs]
     if request.input is not None:
         given = _given(dims, request, where)
         sizes = _solved(dims[0], given, where, request.input)
     else:
-        sizes = _chosen(inputs, dims, request, where)
+        sizes = _chosen(inputs, names, dims, request, where)
     _check_ranges(sizes, ranges, where)
     shapes = [tuple(_size(d, sizes) for d in shape) for shape in dims]
     if request.input is not None and shapes[0] != given:
@@ -39,14 +39,10 @@ def _symbols(dims: Dims) -> Iterator[Any]:
                 yield from sorted(d.free_symbols, key=str)
 
 
-def _chosen(inputs: list[torch.Tensor], dims: Dims, request: Request, where: str) -> dict[Any, int]:
+def _chosen(inputs: list[torch.Tensor], names: list[str], dims: Dims, request: Request, where: str) -> dict[Any, int]:
     """What --dim says, or the batch for a symbol that comes first in an input, or the size at the export."""
-    asked, known = dict(request.dim), {str(s): s for s in _symbols(dims)}
-    for name in asked:
-        if name not in known:
-            raise ShapeError(
-                f"--dim {name}: {where} has no such symbolic dimension, it has {' '.join(known) or 'none'}"
-            )
+    known = {str(s): s for s in _symbols(dims)}
+    asked = _matched(dict(request.dim), list(known), _places(names, dims), where)
     first = {shape[0] for shape in dims if shape and not isinstance(shape[0], int)}
     examples = _examples(inputs)
     sizes: dict[Any, int] = {}
@@ -57,6 +53,27 @@ def _chosen(inputs: list[torch.Tensor], dims: Dims, request: Request, where: str
             raise ShapeError(f"{where}: symbolic dimension {name} has no example size: bind it with --dim {name}=N")
         sizes[symbol] = size
     return sizes
+
+
+def _matched(asked: dict[str, int], known: list[str], places: list[str], where: str) -> dict[str, int]:
+    """The file numbers its symbols and keeps no names: any other name means the one symbol that is left, if it is one."""
+    others, left = [name for name in asked if name not in known], [symbol for symbol in known if symbol not in asked]
+    if len(others) == len(left) == 1:
+        return {left[0] if name in others else name: size for name, size in asked.items()}
+    if others:
+        has = f"name one that it has: {', '.join(places)}" if places else "it has none: leave --dim out"
+        raise ShapeError(f"--dim {others[0]}: {where} has no symbolic dimension of that name: {has}")
+    return asked
+
+
+def _places(names: list[str], dims: Dims) -> list[str]:
+    """Each symbol with where it stands first: s77 (axis 0 of x)."""
+    found: dict[str, str] = {}
+    for name, shape in zip(names, dims, strict=True):
+        for axis, d in enumerate(shape):
+            for symbol in _symbols([(d,)]):
+                found.setdefault(str(symbol), f"{symbol} (axis {axis} of {name})")
+    return list(found.values())
 
 
 def _examples(inputs: list[torch.Tensor]) -> dict[Any, int]:
