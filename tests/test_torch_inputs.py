@@ -1,5 +1,6 @@
 """What a user may give and what a model may return: mappings, output objects, generators, and what is refused."""
 
+import warnings
 from collections import UserDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,3 +84,17 @@ def test_a_model_that_returns_its_loss_trains_on_it_alone() -> None:
     net = on_meta(lambda: Calls(lambda m, x: UserDict(logits=(y := m.a(x)), loss=y.sum()), a=nn.Linear(4, 5)))
     graph = traced(net, meta(2, 4), training=True)
     assert [graph.tensors[i].shape for i in graph.outputs] == [()]
+
+
+def test_a_compiled_module_is_the_module() -> None:
+    """The same layers under the same names, and no warning of hooks that are ours (warnings are errors here)."""
+    module = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+    x = torch.zeros(2, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, of its own parts
+        quick = torch.compile(module)
+    plain, compiled = (rooflens.analyze(m, x).to_dict() for m in (module, quick))
+    assert [op["id"] for op in compiled["ops"]] == ["0", "1"]
+    assert (compiled["ops"], compiled["totals"]) == (plain["ops"], plain["totals"])
+    inner = rooflens.analyze(nn.Sequential(quick), x).to_dict()
+    assert inner["totals"] == plain["totals"]

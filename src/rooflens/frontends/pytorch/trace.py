@@ -2,6 +2,7 @@
 become meta tensors for the time of the recording, and the user's module is left as it was found."""
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import fields, is_dataclass
@@ -40,7 +41,8 @@ def trace_module(
     autocast: torch.dtype | None = None,
     channels_last: bool = False,
 ) -> Graph:
-    """`dtype` None keeps the module's own types."""
+    """`dtype` None keeps the module's own types. What torch.compile made of a module has that module's layers."""
+    module = getattr(module, "_orig_mod", module)
     layout = torch.channels_last if channels_last else None
     paths = {m: path for path, m in module.named_modules()}
 
@@ -111,6 +113,8 @@ def inputs_of(
 @contextmanager
 def _modules_met(recorder: Recorder, *, always_left: bool) -> Iterator[None]:
     with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())  # torch warns of our hooks where a submodule was compiled
+        warnings.filterwarnings("ignore", message="Using `torch.compile")
         stack.callback(nn_module.register_module_forward_pre_hook(recorder.enter).remove)
         left = nn_module.register_module_forward_hook(recorder.leave, always_call=always_left)
         stack.callback(left.remove)
