@@ -237,3 +237,10 @@ def test_chips_side_by_side_say_against_what(cli) -> None:
     assert table[0].endswith(" against the") and table[1].endswith(" fastest")
     assert [line.split()[0] for line in table[-2:]] == ["h100-sxm", "l4"]
     assert table[-2].endswith(" fastest") and table[-1].endswith(" 11.2x as long")
+
+
+def test_one_layer_of_many_is_not_nothing(cli) -> None:
+    """Of 200 equal layers each takes half a percent."""
+    verdict = " ".join(cli("analyze", "1x2000000 | relu x200", "--on", "l4").stdout.split("total")[0].split())
+    assert "The heaviest layer is relu1 (under 1%)" in verdict
+    assert " 0%" not in verdict

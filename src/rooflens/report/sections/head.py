@@ -106,8 +106,13 @@ def _where(document: dict[str, Any]) -> str:
         )
     spent = _by_bound(document)
     what = "units" if is_fused(document) else "layers"
-    parts = " and ".join(f"{share:.0%} in {what} limited by {bound}" for bound, share in spent)
+    parts = " and ".join(f"{_share(share)} in {what} limited by {bound}" for bound, share in spent)
     return f"{name} needs {_about(document, t['device_time_s'])}: {parts}."
+
+
+def _share(value: float) -> str:
+    """What is something is not called nothing."""
+    return "under 1%" if 0 < value < 0.01 else f"{value:.0%}"
 
 
 def _by_bound(document: dict[str, Any]) -> list[tuple[str, float]]:
@@ -126,7 +131,7 @@ def _heaviest(document: dict[str, Any]) -> str:
     row, what = rows[0][1], "unit" if is_fused(document) else "layer"
     ridge = f", the chip balances at {row['ridge_flop_per_byte']:.3g}" if row["ridge_flop_per_byte"] else ""
     return (
-        f"The heaviest {what} is {row['label']} ({row['share'] or 0:.0%}): it does {row['intensity_flop_per_byte']:.3g} "
+        f"The heaviest {what} is {row['label']} ({_share(row['share'] or 0.0)}): it does {row['intensity_flop_per_byte']:.3g} "
         f"operations per byte{ridge}, so {ZONE_WORDS.get(row['zone'], 'its zone is unknown')}."
     )
 
@@ -138,7 +143,7 @@ def _first_step(document: dict[str, Any]) -> str:
     if not useful:
         return "No change that is tried here makes it quicker on this chip."
     a = useful[0]
-    return f"The change that gains most is to {_verb(a)}: {show(a['gain_s'], 's')} less ({a['gain_share']:.0%})."
+    return f"The change that gains most is to {_verb(a)}: {show(a['gain_s'], 's')} less ({_share(a['gain_share'])})."
 
 
 def _verb(advice: dict[str, Any]) -> str:
