@@ -1,7 +1,8 @@
 """CPUs and dtypes in, products of matrices to time out: the rate that a machine's multipliers really reach.
 
-Square matrices of random numbers, through torch and through NumPy, whose libraries differ. Sizes grow until one product
-takes too long. A dtype that its library multiplies one number at a time is found out at a small size and left alone.
+Square matrices of random numbers, through torch and through NumPy, whose libraries differ, and a convolution. Sizes grow
+until one product takes too long. A dtype that its library multiplies one number at a time is found out at a small size
+and left alone.
 """
 
 import math
@@ -22,6 +23,8 @@ NUMPY = {"fp32": "float32", "fp64": "float64"}
 SIZES = (256, 512, 1024, 2048, 3072, 4096)
 FIRST = 256
 READING_S, SHORT_READINGS = 0.0005, 16  # short readings fit between what disturbs; more of them cost no more
+CONVOLVED, CONVOLUTION = ("fp32", "bf16"), "torch, as a convolution"
+BATCH, CHANNELS, PIXELS = 2, 128, 28
 SLOW = 0.1  # of the fp32 rate: nobody would choose that dtype to compute in
 
 
@@ -34,13 +37,11 @@ class Product:
 
     dtype: str
     library: str
-    size: int
+    m: int
+    k: int
+    n: int
     threads: int
     probe: Probe
-
-    @property
-    def operations(self) -> int:
-        return 2 * self.size**3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +60,10 @@ class Pool:
 
 
 def point_of(product: Product, samples: Samples) -> GemmPoint:
-    n = product.size
     return GemmPoint(
-        dtype=product.dtype, library=product.library, m=n, n=n, k=n, threads=product.threads, samples=samples
-    )
+        dtype=product.dtype, library=product.library, m=product.m, n=product.n, k=product.k, threads=product.threads,
+        samples=samples,
+    )  # fmt: skip
 
 
 def products(pool: Pool, dtypes: Sequence[str], sizes: Sequence[int], sample_s: float) -> Iterator[Product]:
@@ -72,6 +73,8 @@ def products(pool: Pool, dtypes: Sequence[str], sizes: Sequence[int], sample_s: 
         if first_rate(dtype, pool) > SLOW * usual:
             for make in makers(dtype, pool):
                 yield from _growing(pool, make, sizes, sample_s)
+            if dtype in CONVOLVED and _importable("torch"):
+                yield _convolution(pool, dtype)
 
 
 def first_rate(dtype: str, pool: Pool) -> float:
@@ -113,11 +116,27 @@ def _growing(pool: Pool, make: Maker, sizes: Sequence[int], sample_s: float) -> 
         run = _run_of(pool, make, size)
         once_s = min(_timed(pool, run, 1).time_s for _ in range(2))
         rate = 2 * size**3 / once_s
-        times = max(1, math.ceil(READING_S / once_s / pool.products))
-        readings = SHORT_READINGS if once_s * pool.products < READING_S else 2
-        sampler = _sampler(pool, run, times)
-        probe = Probe(name=f"{make.library} {make.dtype} {size}", sample=sampler, readings=readings)
-        yield Product(dtype=make.dtype, library=make.library, size=size, threads=len(pool.cpus), probe=probe)
+        probe = _probe(pool, run, once_s, f"{make.library} {make.dtype} {size}")
+        yield Product(
+            dtype=make.dtype, library=make.library, m=size, k=size, n=size, threads=len(pool.cpus), probe=probe
+        )
+
+
+def _probe(pool: Pool, run: Run, once_s: float, name: str) -> Probe:
+    times = max(1, math.ceil(READING_S / once_s / pool.products))
+    readings = SHORT_READINGS if once_s * pool.products < READING_S else 2
+    return Probe(name=name, sample=_sampler(pool, run, times), readings=readings)
+
+
+def _convolution(pool: Pool, dtype: str) -> Product:
+    """The kernels of convolutions are written for this CPU more often than those of its matrix libraries. One of 3 x 3
+    without padding, so that each multiplication that is counted is made, by a library that knows no other way on x86."""
+    run = _run_of(pool, Maker(dtype=dtype, library=CONVOLUTION, ready=lambda size: _torch_convolution(dtype)), 0)
+    once_s = min(_timed(pool, run, 1).time_s for _ in range(3))
+    return Product(
+        dtype=dtype, library=CONVOLUTION, m=BATCH * PIXELS**2, k=CHANNELS * 9, n=CHANNELS, threads=len(pool.cpus),
+        probe=_probe(pool, run, once_s, f"convolution {dtype}"),
+    )  # fmt: skip
 
 
 def _run_of(pool: Pool, make: Maker, size: int) -> Run:
@@ -156,6 +175,21 @@ def _torch_product(dtype: str, size: int) -> Run:
     x, y = (torch.randn(size, size).to(kind) for _ in range(2))
     out = torch.empty(size, size, dtype=kind)
     return lambda: torch.mm(x, y, out=out)
+
+
+def _torch_convolution(dtype: str) -> Run:
+    import torch
+    from torch.nn import functional
+
+    kind, size = getattr(torch, TORCH[dtype]), PIXELS + 2
+    x = torch.randn(BATCH, CHANNELS, size, size).to(kind)
+    w = torch.randn(CHANNELS, CHANNELS, 3, 3).to(kind)
+
+    def run() -> Any:
+        with torch.inference_mode():
+            return functional.conv2d(x, w)
+
+    return run
 
 
 def _numpy_product(dtype: str, size: int) -> Run:
