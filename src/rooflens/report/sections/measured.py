@@ -208,7 +208,7 @@ def above(d: Document) -> tuple[Block, ...]:
         (name, _PASS[r["pass"]], f"{r['roof_share']:.0%}", "; ".join(r["above_roof_reasons"])) for name, r in rows[:10]
     )
     table = Table(columns=columns, rows=cells, elided=max(0, len(rows) - 10), hint="see them with --format json")
-    return Heading(text="Above their roof: kept, and what could explain it"), table
+    return Heading(text="Above their roof (above-roof, !): kept, and what could explain it"), table
 
 
 def memory(d: Document) -> tuple[Block, ...]:
@@ -229,12 +229,27 @@ def conditions(d: Document) -> tuple[Block, ...]:
         f"Measured {m['date']} on {m['device_name']}, {roofs}; {versions}; {switches}; pinned to CPU "
         f"{', '.join(map(str, m['pinned_cpus']))}; load {m['load_before']} before, "
         f"{m['load_after']} after; {rejected} samples rejected.",
+        *_not_found(d),
         *([f"Inconclusive, with more than 10 % of their samples rejected: {_some(unsure)}."] if unsure else []),
         "Times are medians of each layer run by itself, warm; ± is half the distance of the quartiles.",
         *(f"Note: {n}." for n in (*m["notes"], *d["notes"])),
         *(f"Assumed: {a}." for a in d["assumptions"]),
     ]
     return tuple(Paragraph(text=line) for line in lines)
+
+
+def _not_found(d: Document) -> list[str]:
+    """Where the whole ran and yet did not call a layer as it was recorded."""
+    ran = {w["pass"] for w in d["measured"]["whole"] if w["status"] == "ok" and w["execution"] == "eager"}
+    needs = {"forward": "step" if d["settings"]["mode"] == "training" else "forward", "backward": "step"}
+    rows = [r for r in d["measured"]["ops"] if r["status"] == "ok" and needs[r["pass"]] in ran]
+    lost = [r["id"] for r in rows if not r["in_situ_samples_s"]]
+    if not lost:
+        return []
+    return [
+        f"Not found inside the whole, which goes another way there (such as the fast path of nn.MultiheadAttention): "
+        f"{_some(lost)}; the gap holds their time."
+    ]
 
 
 def _some(names: list[str]) -> str:
