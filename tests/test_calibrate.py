@@ -188,3 +188,32 @@ def test_without_a_machine_it_says_what_to_run_first(cli, tmp_path: Path) -> Non
     done = cli("calibrate", "--quick", env={"ROOFLENS_HOME": str(tmp_path)})
     assert done.returncode == 2
     assert "rooflens machine" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [(("--dtype", "fp99"), "fp99"), (("--on", "t4"), "gpu"), (("--on", "i7-12700k", "--dtype", "fp8"), "fp8")],
+)
+def test_what_cannot_be_calibrated_is_refused(cli, args: tuple[str, ...], word: str) -> None:
+    """A CPU says nothing about a GPU's roofs."""
+    given = args if "--on" in args else ("--on", "i7-12700k", *args)
+    done = cli("calibrate", "--quick", "--device", "cpu", *given)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert word in done.stderr
+
+
+def test_a_profile_is_shown_again(cli, tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(profile_text(profile(reach())))
+    done = cli("report", "p.json", "--format", "md")
+    assert done.returncode == 0, done.stderr
+    assert "| gemm | fp32 | nchw | 1 s | 50% | 25% | 0.80x | 1.50x | 5 |" in done.stdout
+
+
+def test_a_forecast_is_not_held_against_a_floor() -> None:
+    """A profile that knows products in fp32 alone: bf16 is taken to be as far from its roof, so half the bytes are half
+    the time."""
+    chip = replace(load_chip("l4"), profile=profile(reach(overhead_s=0.0, work_share=0.01, bytes_share=0.01)))
+    found = rooflens.analyze("64x64 | linear 64", on=chip).to_dict()
+    gain = next(a["gain_share"] for a in found["advice"] if a["action"] == "compute in bf16")
+    assert gain == pytest.approx(0.5)

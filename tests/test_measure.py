@@ -356,3 +356,29 @@ def test_a_file_of_layers_is_measured_too(tmp_path: Path) -> None:
     file.write_text('dtype = "int8"\ninput = "2x4"\nlayers = ["linear 8"]\n')
     with pytest.raises(rooflens.InputError, match="int8"):
         measured(str(file))
+
+
+def test_an_input_that_does_not_fit_is_oom_everywhere() -> None:
+    d = measured("4000x6400x320x320 | relu", mode="inference")  # 10 TB
+    assert statuses(d, "forward") == {"relu1": "oom"}
+    assert [w["status"] for w in d["measured"]["whole"]] == ["oom"]
+
+
+def test_a_verdict_of_layers_that_reach_their_roof() -> None:
+    from rooflens.report.sections.measured import verdict
+
+    d = measured("2x16 | linear 16", mode="inference")
+    for row in d["measured"]["ops"]:
+        row |= {"roofline_time_s": 2 * row["time_s"], "roof_share": 2.0, "distance": 0.5}
+    assert "No layer takes longer" in verdict(d)[1].text
+    assert "rooflens machine" in verdict({**d, "hardware": None})[1].text
+
+
+def test_a_disturbed_measurement_says_so_first() -> None:
+    from rooflens.report.sections.measured import problems
+
+    d = measured("2x16 | linear 16 | relu", mode="inference")
+    assert problems(d) == ()
+    for row in d["measured"]["ops"]:
+        row["inconclusive"] = True
+    assert "inconclusive" in problems(d)[0].text

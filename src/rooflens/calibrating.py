@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflens.compare.reach import Timing, reaches_of
-from rooflens.errors import RooflensError
+from rooflens.errors import RooflensError, SyntaxFault
 from rooflens.estimate.roofline import Estimate
 from rooflens.frontends.load import needs_torch
 from rooflens.graph.records import Graph
 from rooflens.hardware.profile import Profile
 from rooflens.hardware.records import Hardware
 from rooflens.hardware.roofs import work_floor_s
+from rooflens.mapping.compulsory import check_dtype
 from rooflens.ops.classes import cares_for_layout, class_of
 from rooflens.pipeline.run import predict
 from rooflens.pipeline.settings import make_settings
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rooflens.benches.isolated import Conditions, Timed
     from rooflens.frontends.pytorch.calls import Step
 
+RUN = ("fp32", "tf32", "bf16", "fp16")
 FULL_S, QUICK_S = 170.0, 18.0
 Progress = Callable[[str, int, int], None]
 
@@ -42,20 +44,42 @@ def calibrate_device(
 
     where = device_of(device)
     plain = replace(hardware, profile=None)
-    wanted = dtypes or _types(plain, where.name)
+    _check_chip(hardware, where.name)
+    wanted = _checked_types(plain, where.name, dtypes)
     conditions = Conditions(device=where, budget=Budget(total_s=0.01 if quick else 0.02, most=20), around=nullcontext)
     found: list[Timing] = []
     todo, start = tuple(points(wanted, quick)), time.perf_counter()
+    note = ""
     for done, point in enumerate(todo):
         if time.perf_counter() - start > (QUICK_S if quick else FULL_S):
+            note = f"time ran out after {done} of {len(todo)} layers: classes that are missing were not reached"
             break
         with switches(point.dtype, host_facts().threads):
             found += _timings(point, plain, conditions)
         progress("calibrating", done + 1, len(todo))
     profile = Profile(
-        chip=hardware.id, date=now(), device=device_name(where), versions=tuple(versions()), reaches=reaches_of(found)
-    )
+        chip=hardware.id, date=now(), device=device_name(where), versions=tuple(versions()), note=note,
+        reaches=reaches_of(found),
+    )  # fmt: skip
     return profile, tuple(found)
+
+
+def _check_chip(hardware: Hardware, device: str) -> None:
+    """What one device reaches says nothing about the roofs of another."""
+    if (hardware.kind == "gpu") != (device == "cuda"):
+        raise SyntaxFault(
+            f"--on {hardware.id}: a {hardware.kind}, and what runs here is {device}: leave --on out, or name the chip in which "
+            f"this {device} device is"
+        )
+
+
+def _checked_types(hardware: Hardware, device: str, asked: tuple[str, ...] | None) -> tuple[str, ...]:
+    found = asked or _types(hardware, device)
+    for dtype in found:
+        if dtype not in RUN:
+            raise SyntaxFault(f"--dtype {dtype}: no layer runs in that type: use some of {' '.join(RUN)}")
+        check_dtype(hardware, dtype)
+    return found
 
 
 def _types(hardware: Hardware, device: str) -> tuple[str, ...]:

@@ -97,7 +97,10 @@ def one_line(text: str, limit: int = 2000) -> str:
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """' Did you mean a, b?' for error lines; empty where nothing is near."""
-    found = difflib.get_close_matches(name.lower(), list(known), n=count, cutoff=0.5)
+    words = list(known)
+    begun = [w for w in words if name and w.startswith(name.lower())]
+    close = difflib.get_close_matches(name.lower(), words, n=count, cutoff=0.5)
+    found = list(dict.fromkeys((*begun, *close)))[:count]
     return f" Did you mean {', '.join(found)}?" if found else ""
 
 

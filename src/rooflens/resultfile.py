@@ -14,6 +14,7 @@ from rooflens.errors import ConfigError, FormatError
 ANALYSIS_SCHEMA = "rooflens.analysis/1"
 MEASUREMENT_SCHEMA = "rooflens.measurement/1"  # an analysis with its `measured` part filled
 MACHINE_SCHEMA = "rooflens.machine/1"
+PROFILE_SCHEMA = "rooflens.profile/1"
 _PUBLISHED = Path(__file__).parent / "report" / "schemas"
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),), "integer": (int,),
@@ -40,6 +41,10 @@ def checked_analysis(path: str, document: Any) -> dict[str, Any]:
 
 def checked_machine(path: str, document: dict[str, Any]) -> dict[str, Any]:
     return _held(path, document, MACHINE_SCHEMA)
+
+
+def checked_profile(path: str, document: dict[str, Any]) -> dict[str, Any]:
+    return _held(path, document, PROFILE_SCHEMA)
 
 
 def _held(path: str, document: dict[str, Any], schema: str) -> dict[str, Any]:

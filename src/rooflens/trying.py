@@ -14,6 +14,7 @@ from rooflens.changes import CHANGES, Baseline, Change, pad_lines
 from rooflens.compare.standing import Row
 from rooflens.compare.trials import Expected, Trial, verdict
 from rooflens.errors import RooflensError
+from rooflens.estimate.roofline import are_comparable
 from rooflens.graph.records import Graph
 from rooflens.loading import load
 from rooflens.pipeline.run import Prediction, predict
@@ -156,6 +157,8 @@ def _compared(before: Prediction, after: Prediction) -> Expected:
     """With the cost of launches where the chip's is known: what runs here pays it."""
     if before.estimate is None or after.estimate is None:
         return Expected(reason=_NO_ROOFS)
+    if not are_comparable(before.estimate, after.estimate):
+        return Expected(reason="the profile of this chip knows only one of the two: calibrate both types and layouts")
     for of in ("latency_s", "device_time_s"):
         times = getattr(before.estimate, of), getattr(after.estimate, of)
         if None not in times:

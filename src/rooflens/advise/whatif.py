@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rooflens.errors import RooflensError
+from rooflens.estimate.roofline import are_comparable
 from rooflens.fusion.partition import LEVELS, Group, Partition, partition
 from rooflens.graph.records import BITS, retyped
 from rooflens.hardware.records import Hardware, with_fact
@@ -47,7 +48,15 @@ def _advice(
     base: Prediction, changed: Prediction, target: str, move: str, action: str, why: str, per: float = 1.0
 ) -> Iterator[Advice]:
     """`per`: how many of the base run's worth of work the changed run does."""
-    yield from _gain(time_of(base), time_of(changed), target, move, action, why, per)
+    yield from _gain(time_of(base), _comparable_s(base, changed), target, move, action, why, per)
+
+
+def _comparable_s(base: Prediction, changed: Prediction) -> float | None:
+    """Of a change that no profile knows, as far from its roof as what is known of the base."""
+    b, c = base.estimate, changed.estimate
+    if b is None or c is None or c.roofline_time_s is None or not b.roofline_time_s or are_comparable(b, c):
+        return time_of(changed)
+    return c.roofline_time_s * (b.device_time_s or 0.0) / b.roofline_time_s
 
 
 def _gain(

@@ -49,6 +49,12 @@ TEXTS = (
     *(f"{s} | embedding {v} {d}" for s, v, d in (("1x128", 30000, 768), ("8x512", 50000, 1024), ("32x2048", 128000, 4096))),
     *(f"{s} | {kind} 512" for s in ("1x16x256", "32x64x512") for kind in ("lstm", "gru")),
 )  # fmt: skip
+# What even a small CPU does in a moment, so that no class that networks spend their time in is ever left out.
+SMALL = (
+    "64x256 | linear 256", "256x512 | linear 512", "1x16x28x28 | conv2d 16 k3 p1", "1x32x28x28 | conv2d 64 k1",
+    "1x4x128x64 | attention causal", "1x4x1x64 | attention context=256", "1x4x128x128 | softmax", "1x64x768 | layernorm",
+    "1x32x28x28 | batchnorm", "1x32x28x28 | relu", "1x3x64x64 | conv2d 16 k3 s2 p1", "1x32x28x28 | conv2d 32 k3 p1 g32",
+)  # fmt: skip
 EVERY = 3  # with --quick each third of them
 LONGEST_S = {"cpu": 0.004, "cuda": 0.05}  # no point may take longer than this at the roof
 
@@ -95,7 +101,7 @@ def points(dtypes: tuple[str, ...], quick: bool) -> Iterator[Point]:
     """Every third of all classes first, then the others: a slow device that runs out of time has seen some of each."""
     for part in range(1 if quick else EVERY):
         for dtype in dtypes:
-            for text in TEXTS[part::EVERY]:
+            for text in (*(SMALL if part == 0 else ()), *TEXTS[part::EVERY]):
                 for layout in ("nchw", "channels-last") if _has_layouts(text) else ("nchw",):
                     yield Point(name=text, dtype=dtype, layout=layout, build=_textual(text, dtype))
             for name, function in FUNCTIONS:

@@ -74,7 +74,10 @@ class Subject:
 
     @property
     def bytes(self) -> int:
-        return sum(t.numel() * t.element_size() for m in self.module.modules() for t in _tensors_of(m))
+        """Of the module and its inputs, tied tensors once."""
+        inside = [t for m in self.module.modules() for t in _tensors_of(m)]
+        found = {id(t): t for t in (*inside, *tensors_in(self.args), *tensors_in(self.kwargs))}
+        return sum(t.numel() * t.element_size() for t in found.values())
 
 
 def _tensors_of(module: nn.Module) -> list[torch.Tensor]:

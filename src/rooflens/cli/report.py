@@ -32,10 +32,15 @@ def report(
     from rooflens.cli.documents import plotted, rendered
     from rooflens.cli.machine import show
     from rooflens.report.saved import read_documents
-    from rooflens.resultfile import MACHINE_SCHEMA
+    from rooflens.report.sections.profile import profile_blocks
+    from rooflens.resultfile import MACHINE_SCHEMA, PROFILE_SCHEMA
 
     documents = read_documents(result)
     if documents[0]["schema"] == MACHINE_SCHEMA:
         return show(documents[0], o.check_format(format), output, plot)
+    if documents[0]["schema"] == PROFILE_SCHEMA:
+        profile = documents[0]
+        o.emit_as(o.check_format(format), profile, profile_blocks(profile), profile["reaches"], output)
+        return 0
     o.emit(rendered(documents, o.check_format(format), output), output, plotted(documents, plot))
     return 0

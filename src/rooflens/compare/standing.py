@@ -226,5 +226,5 @@ def _explained(work: Work, hardware: Hardware | None) -> Iterable[str]:
         yield "Winograd or FFT: fewer multiplications than are counted"
     if not memory_bound and work.dtype == "fp32":
         yield "lower precision: the kernel may compute in less than fp32"
-    if not memory_bound and not work.winograd:
+    if not memory_bound:
         yield "the peak may have been measured too low: run 'rooflens machine' again when nothing else runs"

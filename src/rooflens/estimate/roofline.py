@@ -15,6 +15,7 @@ from rooflens.hardware.roofs import Ceiling, Parts, work_floor_s
 from rooflens.mapping.compulsory import Mapping
 
 RIDGE_BAND = 0.10
+APART = 0.2  # of the device time, that a profile may know more of the one than of the other
 EXECUTIONS = ("eager", "graph", "compiled")
 
 
@@ -129,6 +130,17 @@ def _bound(work_s: float, moved_s: float, launch_s: float | None, time_s: float)
     if launch_s is not None and launch_s > time_s:
         return "launch"
     return "compute" if work_s > moved_s else "memory"
+
+
+def known_share(e: Estimate) -> float:
+    """How much of the device time rests on measurements."""
+    known = sum(g.device_time_s or 0.0 for g in e.groups if g.high_s is not None and g is not _NOTHING)
+    return known / e.device_time_s if e.device_time_s else 0.0
+
+
+def are_comparable(before: Estimate, after: Estimate) -> bool:
+    """A forecast and a floor are not."""
+    return abs(known_share(before) - known_share(after)) <= APART
 
 
 def _totals(mapping: Mapping, groups: tuple[GroupTime, ...], launch_s: float | None) -> Estimate:

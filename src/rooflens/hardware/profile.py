@@ -12,9 +12,8 @@ from typing import Any
 
 from rooflens.errors import ConfigError
 from rooflens.jsonfile import read_json
-from rooflens.resultfile import faults, published
+from rooflens.resultfile import PROFILE_SCHEMA, faults, published
 
-SCHEMA = "rooflens.profile/1"
 _CURE = "make it again with 'rooflens calibrate'"
 SHIPPED = Path(__file__).with_name("profiles")
 
@@ -69,7 +68,7 @@ def _table(profile: Profile) -> dict[tuple[str, str, str], Reach]:
 
 def profile_document(p: Profile) -> dict[str, Any]:
     return {
-        "schema": SCHEMA, "chip": p.chip, "date": p.date, "device": p.device, "versions": dict(p.versions),
+        "schema": PROFILE_SCHEMA, "chip": p.chip, "date": p.date, "device": p.device, "versions": dict(p.versions),
         "note": p.note, "reaches": [asdict(r) for r in p.reaches],
     }  # fmt: skip
 
@@ -81,9 +80,9 @@ def profile_text(p: Profile) -> str:
 def load_profile(path: Path) -> Profile:
     found = read_json(str(path))
     kind = found.get("schema") if isinstance(found, dict) else None
-    if kind != SCHEMA:
-        raise ConfigError(f"{path}: schema is {kind!r}, not '{SCHEMA}': {_CURE}")
-    for where, what in faults(found, published(SCHEMA), ""):
+    if kind != PROFILE_SCHEMA:
+        raise ConfigError(f"{path}: schema is {kind!r}, not '{PROFILE_SCHEMA}': {_CURE}")
+    for where, what in faults(found, published(PROFILE_SCHEMA), ""):
         raise ConfigError(f"{path}: field '{where}' {what}: {_CURE}")
     known = [f.name for f in fields(Reach)]
     return Profile(

@@ -5,7 +5,7 @@ from typing import Any
 from rooflens.errors import ConfigError
 from rooflens.jsonfile import read_json
 from rooflens.report.document import COMPARISON_SCHEMA
-from rooflens.resultfile import MACHINE_SCHEMA, checked_analysis, checked_machine
+from rooflens.resultfile import MACHINE_SCHEMA, PROFILE_SCHEMA, checked_analysis, checked_machine, checked_profile
 
 
 def read_documents(path: str) -> list[dict[str, Any]]:
@@ -13,6 +13,8 @@ def read_documents(path: str) -> list[dict[str, Any]]:
     kind = found.get("schema") if isinstance(found, dict) else None
     if kind == MACHINE_SCHEMA:
         return [checked_machine(path, found)]
+    if kind == PROFILE_SCHEMA:
+        return [checked_profile(path, found)]
     if kind != COMPARISON_SCHEMA:
         return [checked_analysis(path, found)]
     analyses = found.get("analyses")

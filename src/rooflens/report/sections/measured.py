@@ -31,9 +31,21 @@ def problems(d: Document) -> tuple[Block, ...]:
     bad = [r for r in d["measured"]["ops"] if r["status"] in ("failed", "oom")]
     lines = [f"{r['id']} ({r['pass']}): {r['status']}: {r['reason']}" for r in bad]
     lines += [f"whole {w['pass']}: {w['status']}: {w['reason']}" for w in d["measured"]["whole"] if w["reason"]]
+    if _is_busy(d):
+        m = d["measured"]
+        lines.insert(
+            0, f"most layers are inconclusive, because other processes ran meanwhile (load {m['load_before']} before, "
+            f"{m['load_after']} after): measure again when nothing else runs",
+        )  # fmt: skip
     if d["measured"]["stopped_by"]:
         lines.insert(0, "the run was interrupted: what follows was finished before")
     return tuple(Paragraph(text=line, tone="warning") for line in lines)
+
+
+def _is_busy(d: Document) -> bool:
+    """Whether more is disturbed than not."""
+    rows = measured_rows(d)
+    return bool(rows) and sum(bool(r["inconclusive"]) for r in rows) > len(rows) / 2
 
 
 def verdict(d: Document) -> tuple[Block, ...]:
@@ -78,8 +90,10 @@ def _wasted(row: Row) -> float:
 
 def _worst(d: Document) -> str:
     name, row = max(shown_rows(d), key=lambda item: _wasted(item[1]))
-    if not _wasted(row):
+    if d["hardware"] is None:
         return "No roof is known to hold the layers against: run 'rooflens machine' first, or name a chip with --on."
+    if not _wasted(row):
+        return "No layer takes longer than its roof allows."
     return (
         f"Most is to be had from {name} ({row['pass']}): it takes {show(row['time_s'], 's', 3)}, {row['distance']:.3g} "
         f"times what its roof allows, limited by {row['limited_by']}."

@@ -8,7 +8,7 @@ from rooflens.units import show
 
 def profile_blocks(d: dict[str, Any]) -> tuple[Block, ...]:
     columns = (
-        Column(name="class of ops"), Column(name="type"), Column(name="overhead", numeric=True),
+        Column(name="class of ops"), Column(name="type"), Column(name="layout"), Column(name="overhead", numeric=True),
         Column(name="of peak", numeric=True), Column(name="of bandwidth", numeric=True), Column(name="low", numeric=True),
         Column(name="high", numeric=True), Column(name="points", numeric=True),
     )  # fmt: skip
@@ -21,7 +21,9 @@ def profile_blocks(d: dict[str, Any]) -> tuple[Block, ...]:
         for r in d["reaches"]
     )  # fmt: skip
     versions = ", ".join(f"{k} {v}" for k, v in d["versions"].items())
+    notes = (Paragraph(text=f"Note: {d['note']}."),) if d["note"] else ()
     return (
+        *notes,
         Heading(text=f"What classes of ops reach of the roofs of {d['chip']}"),
         Table(columns=columns, rows=cells),
         Paragraph(
