@@ -1,13 +1,15 @@
 """One group's work and bytes in seconds of its roofs, and what its class of ops reaches here, in; the time to expect out."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rooflens.costs.sheet import OpCost
 from rooflens.fusion.partition import Group
 from rooflens.graph.records import Graph
-from rooflens.hardware.profile import Profile, Reach
+from rooflens.hardware.profile import Reach
 from rooflens.ops.classes import class_of
 
+Known = Callable[[str, str], Reach | None]  # of a class and a type
 SURE, FAIR = 1.5, 3.0  # how far apart the low and the high time may be
 SURE_POINTS = 4
 
@@ -37,12 +39,10 @@ def _confidence(reach: Reach) -> str:
     return "medium" if apart <= FAIR else "low"
 
 
-def reach_of(
-    group: Group, graph: Graph, rows: tuple[OpCost, ...], profile: Profile, dtype: str, layout: str
-) -> Reach | None:
+def reach_of(group: Group, graph: Graph, rows: tuple[OpCost, ...], known: Known, dtype: str) -> Reach | None:
     """That of its heaviest op: the kernel that the others were fused into."""
     main = max(group.ops, key=lambda i: (rows[i].flops, rows[i].bytes)) if len(group.ops) > 1 else group.ops[0]
-    return profile.reach(class_of(graph.ops[main], graph.tensors), dtype, layout)
+    return known(class_of(graph.ops[main], graph.tensors), dtype)
 
 
 def together(parts: list[tuple[float, str]]) -> str | None:

@@ -60,13 +60,14 @@ def estimate(mapping: Mapping, execution: str = "eager", layout: str = "nchw") -
     offchip = mapping.hardware.offchip
     bandwidth = offchip.bandwidth_bytes_per_s if offchip else None
     graph, rows, profile = mapping.partition.sheet.graph, mapping.partition.sheet.rows, mapping.hardware.profile
+    reaches = None if profile is None else profile.lookup(layout)
     known: dict[tuple[OpCost, Ceiling, Parts, Reach | None], GroupTime] = {}  # blocks come many times in a network
     groups = list[GroupTime]()
     for group, ceiling, parts in zip(mapping.partition.groups, mapping.ceilings, mapping.parts, strict=True):
         if len(group.ops) == 1 and graph.ops[group.ops[0]].view:
             groups.append(_NOTHING)
             continue
-        reach = None if profile is None else reach_of(group, graph, rows, profile, ceiling.dtype, layout)
+        reach = None if reaches is None else reach_of(group, graph, rows, reaches, ceiling.dtype)
         key = group.cost, ceiling, parts, reach
         found = known.get(key)
         if found is None:

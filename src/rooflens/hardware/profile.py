@@ -5,6 +5,7 @@ class and type, so that a chip with another peak or bandwidth still has a time t
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -49,21 +50,23 @@ class Profile:
     note: str = ""
 
     def reach(self, op_class: str, dtype: str, layout: str) -> Reach | None:
-        """In another layout as in the usual one, in one 16-bit type as in the other, where it was not run by itself."""
-        known = _table(self)
-        for kind in (dtype, _ALIKE.get(dtype, dtype)):
-            found = known.get((op_class, kind, layout)) or known.get((op_class, kind, "nchw"))
-            if found is not None:
-                return found
-        return None
+        return self.lookup(layout)(op_class, dtype)
+
+    def lookup(self, layout: str) -> Callable[[str, str], Reach | None]:
+        """What a class reaches in a type, to be asked for many ops. In another layout as in the usual one, in one 16-bit type
+        as in the other, where it was not run by itself."""
+        known = {(r.op_class, r.dtype, r.layout): r for r in self.reaches}
+
+        @cache
+        def found(op_class: str, dtype: str) -> Reach | None:
+            kinds = (dtype, _ALIKE.get(dtype, dtype))
+            tried = (known.get((op_class, kind, place)) for kind in kinds for place in (layout, "nchw"))
+            return next((reach for reach in tried if reach is not None), None)
+
+        return found
 
 
 _ALIKE = {"fp16": "bf16", "bf16": "fp16"}
-
-
-@cache
-def _table(profile: Profile) -> dict[tuple[str, str, str], Reach]:
-    return {(r.op_class, r.dtype, r.layout): r for r in profile.reaches}
 
 
 def profile_document(p: Profile) -> dict[str, Any]:
