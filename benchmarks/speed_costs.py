@@ -13,10 +13,11 @@ from rooflens.frontends.load import load_model
 from rooflens.frontends.request import Request
 from rooflens.graph.records import Graph
 from rooflens.hardware.load import load_chip
+from rooflens.hardware.records import Hardware
 from rooflens.pipeline.run import predict
 from rooflens.pipeline.settings import make_settings
 
-CHIP, ROUNDS = load_chip("h100-sxm"), 7
+CHIP, CALIBRATED, ROUNDS = load_chip("h100-sxm"), load_chip("h200-sxm"), 7
 BLOCK = "conv2d 64 k3 p1 bias | batchnorm | relu | conv2d 64 k1 | silu"
 
 
@@ -26,8 +27,8 @@ def graph_of(ops: int) -> Graph:
     return load_model(text, Request()).graph
 
 
-def price(graph: Graph) -> object:
-    return predict(graph, CHIP, make_settings(), "fp32")
+def price(graph: Graph, chip: Hardware = CHIP) -> object:
+    return predict(graph, chip, make_settings(), "fp32")
 
 
 def peak_bytes() -> int:
@@ -39,6 +40,7 @@ def main() -> None:
     small, medium, large = graph_of(1_000), graph_of(10_000), graph_of(100_000)
     building = time.perf_counter() - start
     cases = [("1k", lambda: price(small)), ("10k", lambda: price(medium)), ("100k", lambda: price(large))]
+    cases.append(("10k, with a profile", lambda: price(medium, CALIBRATED)))
     if "--profile" in sys.argv:
         profile = cProfile.Profile()
         profile.runcall(price, large)
@@ -46,7 +48,8 @@ def main() -> None:
         return
     before = peak_bytes()
     times = interleaved(cases, ROUNDS)
-    per_op = {name: times[name] / len(g.ops) * 1e6 for name, g in (("1k", small), ("10k", medium), ("100k", large))}
+    graphs = {"1k": small, "10k": medium, "100k": large, "10k, with a profile": medium}
+    per_op = {name: times[name] / len(g.ops) * 1e6 for name, g in graphs.items()}
     ratio = times["100k"] / times["10k"]
     rows = [[f"{n} ops: per op", f"{per_op[n]:.1f} us", "20 us", verdict(per_op[n], 20)] for n in times]
     rows += [
