@@ -25,7 +25,7 @@ from rooflens.benches.compiled import RUN, WARMUPS, matched, plain, read_runs  #
 from rooflens.benches.inductor import Compiled  # noqa: E402
 from rooflens.benches.inductor_built import Built, Called  # noqa: E402
 from rooflens.benches.measurement import CompiledRun, Kernel, KernelTimes, WholeTime  # noqa: E402
-from rooflens.benches.profiled import Call, Profiled, forest  # noqa: E402
+from rooflens.benches.profiled import Call, Profiled, _is_kernel, forest  # noqa: E402
 from rooflens.benches.sampling import Raw  # noqa: E402
 from rooflens.frontends.text import text_graph  # noqa: E402
 
@@ -415,3 +415,22 @@ def test_a_model_that_compiles_and_does_not_run_has_no_times() -> None:
         whole=WholeTime(pass_="forward", status="oom", reason="no memory"),
     )  # fmt: skip
     assert [how for _, how, _ in told(p, found)] == [FAILED, FAILED]
+
+
+def test_a_call_of_the_driver_outside_all_ops_counts_nothing_either() -> None:
+    """It is linked to nothing, and may have the number of an op all the same."""
+    host, gpu = DeviceType.CPU, DeviceType.CUDA
+    events = [
+        _Event("rooflens compiled run", host, 0, 200, 3, 0),
+        _Event("aten::mm", host, 0, 100, 7, 0),
+        _Event("cuLaunchKernelEx", host, 120, 20, 7, 0),
+        _Event("gemm", gpu, 50, 30, 1, 7),
+    ]
+    (run,) = forest(events[:3], {7: [events[3]]})
+    assert sum(c.device_s for c in run.walk()) == pytest.approx(30e-9)
+
+
+def test_labels_of_ours_are_no_kernels_on_a_device() -> None:
+    assert not _is_kernel("rooflens compiled run")
+    assert not _is_kernel("[memory]")
+    assert _is_kernel("sm80_xmma_gemm_f32f32")
