@@ -214,7 +214,7 @@ def main() -> int:
     for step in steps:
         try:
             verdicts += step()
-        except Exception:
+        except Exception:  # a step that breaks is a FAIL with its traceback, and the other steps still run
             traceback.print_exc()
             verdicts.append((f"step {steps.index(step) + 1} of {len(steps)} ran through", False))
         torch.cuda.empty_cache()

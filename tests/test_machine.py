@@ -346,7 +346,11 @@ def test_rounds_go_on_until_both_time_and_rounds_are_over() -> None:
     taken: list[str] = []
 
     def probe(name: str) -> Probe:
-        return Probe(name=name, sample=lambda: taken.append(name) or Raw(time_s=1e-3))  # type: ignore[func-returns-value]
+        def sample() -> Raw:
+            taken.append(name)
+            return Raw(time_s=1e-3)
+
+        return Probe(name=name, sample=sample)
 
     found = in_rounds([probe("a"), probe("b")], Pace(seconds=0, least=2))
     assert taken == [*"aaabbb"] * 2

@@ -1,5 +1,6 @@
 """Samples in, verdicts out: what counts, what is rejected and why."""
 
+import json
 import math
 import os
 import signal
@@ -87,3 +88,11 @@ def test_warm_ups_are_kept_apart() -> None:
     found = sampled(lambda: calls.append(1), Budget(total_s=0.0, least=5, most=5, warmups=3, sample_s=0.0))
     assert len(found.warmups_s) == 4  # the first call ever, and three more
     assert len(calls) == 4 + 5
+
+
+def test_readings_that_are_no_numbers_are_told_by_their_reason_alone() -> None:
+    from rooflens.report.samples import samples_document
+
+    found = samples_document(judged(raw(*[1e-3] * 19, math.nan, math.inf, -1e-3)))
+    assert [r["time_s"] for r in found["rejected"]] == [None, None, -1e-3]
+    json.dumps(found, allow_nan=False)

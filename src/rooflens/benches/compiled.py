@@ -31,6 +31,7 @@ _UNSCHEDULED = "scheduled nowhere"
 Seen = tuple[Call, ...]  # of one run, what may be a kernel, in the order it began
 
 
+@forgotten()
 def compiled_run(
     subject: Subject,
     name: str,
@@ -41,18 +42,6 @@ def compiled_run(
     frozen: bool,
 ) -> CompiledRun:
     """A model that no compiler takes raises; one that fails where it runs has that as its status."""
-    with forgotten():
-        return _compiled_run(subject, name, around, device, budget, frozen)
-
-
-def _compiled_run(
-    subject: Subject,
-    name: str,
-    around: Callable[[], AbstractContextManager[Any]],
-    device: Device,
-    budget: Budget,
-    frozen: bool,
-) -> CompiledRun:
     built, run = build(subject, name, around, device=device.name, frozen=frozen)
     found = CompiledRun(
         compiler=built.compiled.compiler, frozen=frozen, compile_s=built.compile_s, graph=built.compiled.graph,

@@ -122,7 +122,8 @@ def _compiled(source: str, name: str) -> Any:
 
         major, minor = torch.cuda.get_device_capability()
         ptx = _ptx(_utils._get_nvrtc_library(), source, f"--gpu-architecture=compute_{major}{minor}")
-        return _utils._cuda_load_module(ptx, [name])[name]  # type: ignore[index]
+        loaded: Any = _utils._cuda_load_module(ptx, [name])  # a module, or its functions where they are named
+        return loaded[name]
     except (ImportError, AttributeError, OSError, RuntimeError) as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise NoKernel(f"no kernel could be compiled here: {first}") from None

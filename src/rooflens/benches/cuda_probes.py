@@ -125,12 +125,15 @@ def products(dtypes: tuple[str, ...], shapes: tuple[tuple[int, int, int], ...], 
 
 def _product_reading(dtype: str, m: int, k: int, n: int, sample_s: float) -> Callable[[], Any] | None:
     """None where this device or this torch has no such product, or no memory for it."""
-    import torch
 
     try:
         with tf32(dtype == "tf32"):
             return device_reading(product(dtype, m, k, n), sample_s)
-    except (RuntimeError, AttributeError, TypeError, NotImplementedError, torch.cuda.OutOfMemoryError):
+    except (
+        RuntimeError,
+        AttributeError,
+        TypeError,
+    ):  # no such kernel or no memory; no such function; another signature
         return None
 
 

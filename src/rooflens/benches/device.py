@@ -128,7 +128,7 @@ def capture(run: Callable[[], Any], times: int = 1) -> Callable[[], Any]:
         with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
             for _ in range(times):
                 run()
-    except Exception:
+    except Exception:  # whatever it was goes on to the caller, once the device has left the capture
         torch.cuda.synchronize()
         raise
 

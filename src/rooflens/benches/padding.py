@@ -48,7 +48,8 @@ def padded(call: Call, device: str) -> Padded | None:
 
 
 def _argument(call: Call, place: int, default: Any) -> Any:
-    name = call.function._schema.arguments[place].name if place < len(call.function._schema.arguments) else ""  # type: ignore[attr-defined]
+    arguments = call.function._schema.arguments
+    name = arguments[place].name if place < len(arguments) else ""
     return call.args[place] if place < len(call.args) else call.kwargs.get(name, default)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rooflens.frontends.pytorch.calls import Call, Place, Slot
-from rooflens.frontends.pytorch.trees import like, tensors_in
+from rooflens.frontends.pytorch.trees import tensors_in
 
 Run = Callable[[], Any]
 _PATTERN, _GOLDEN = 1 << 22, 0.6180339887498949
@@ -46,7 +46,7 @@ def needed_bytes(call: Call) -> int:
 def forward_of(call: Call, device: str, around: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Run:
     """As in inference: no gradient is prepared."""
     tensors = _tensors(call, device)
-    args, kwargs = _placed(call.args, tensors, device), _placed(call.kwargs, tensors, device)
+    args, kwargs = call.given(tensors, device)
 
     def run() -> Any:
         with torch.inference_mode(), around():
@@ -60,9 +60,9 @@ def differentiated(call: Call, device: str, around: Callable[[], AbstractContext
     tensors = [t.requires_grad_(s.learns) for t, s in zip(_tensors(call, device), call.slots, strict=True)]
 
     def forward() -> Any:
-        given = [t.clone() if call.writes and t.requires_grad else t for t in tensors]
+        args, kwargs = call.given(call.unspent(tensors), device)
         with torch.enable_grad(), around():
-            return call.function(*_placed(call.args, given, device), **_placed(call.kwargs, given, device))
+            return call.function(*args, **kwargs)
 
     return Replay(forward=forward, backward=_backward(forward, [t for t in tensors if t.requires_grad]))
 
@@ -79,18 +79,6 @@ def _backward(forward: Run, leaves: list[torch.Tensor]) -> Run | None:
         return torch.autograd.grad(outs, leaves, seeds, retain_graph=True, allow_unused=True)
 
     return run
-
-
-def _placed(value: Any, tensors: list[torch.Tensor], device: str) -> Any:
-    if isinstance(value, Place):
-        return tensors[value.slot]
-    if isinstance(value, torch.device):
-        return torch.device(device)
-    if isinstance(value, list | tuple):
-        return like(value, [_placed(v, tensors, device) for v in value])
-    if isinstance(value, dict):
-        return {k: _placed(v, tensors, device) for k, v in value.items()}
-    return value
 
 
 def _tensors(call: Call, device: str) -> list[torch.Tensor]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from rooflens.benches.ceilings import BandwidthPoint, Ceilings, GemmPoint, LevelCeiling, PeakCeiling
 from rooflens.benches.sampling import Samples
+from rooflens.report.samples import rejected_document
 from rooflens.resultfile import MACHINE_SCHEMA
 from rooflens.version import __version__
 
@@ -87,7 +88,7 @@ def _point(p: BandwidthPoint) -> dict[str, Any]:
         "bytes": p.bytes,
         "threads": p.threads,
         "bandwidth_bytes_per_s": p.bandwidth_bytes_per_s,
-        **samples_document(p.samples),
+        **_readings(p.samples),
     }
 
 
@@ -100,17 +101,14 @@ def _product(p: GemmPoint) -> dict[str, Any]:
         "n": p.n,
         "threads": p.threads,
         "flop_per_s": p.flop_per_s,
-        **samples_document(p.samples),
+        **_readings(p.samples),
     }
 
 
-def samples_document(samples: Samples) -> dict[str, Any]:
-    """NaN and infinity are no numbers in JSON: a reading that was one is told by its reason alone."""
+def _readings(samples: Samples) -> dict[str, Any]:
     return {
         "times_s": list(samples.times_s),
         "warmups_s": list(samples.warmups_s),
-        "rejected": [
-            {"reason": why, "time_s": t if t == t and abs(t) < 1e300 else None} for why, t in samples.rejected
-        ],
+        "rejected": rejected_document(samples),
         "switches": samples.switches,
     }

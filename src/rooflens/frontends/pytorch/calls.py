@@ -5,7 +5,6 @@ The forward pass is recorded above autograd in training too, so that a call is w
 kernels of its backward where it runs.
 """
 
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +17,7 @@ from rooflens.frontends.pytorch.autocast import regions
 from rooflens.frontends.pytorch.lent import lent
 from rooflens.frontends.pytorch.recorder import Recorder
 from rooflens.frontends.pytorch.trace import build_graph, forward, inputs_of, register_state
-from rooflens.frontends.pytorch.trees import mapped
+from rooflens.frontends.pytorch.trees import like, mapped
 from rooflens.graph.records import FLOATS, Graph
 
 
@@ -37,7 +36,7 @@ class Slot:
 class Call:
     """A function and what it was given, tensors as numbers of `slots`. `writes`: it changes one of them in place."""
 
-    function: Callable[..., Any]
+    function: Any  # an overload of torch's, which has no public type
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     slots: tuple[Slot, ...]
@@ -46,7 +45,15 @@ class Call:
     @property
     def name(self) -> str:
         """As torch's profiler has it."""
-        return str(self.function._schema.name)  # type: ignore[attr-defined]
+        return str(self.function._schema.name)
+
+    def given(self, tensors: list[torch.Tensor], device: str | None = None) -> tuple[Any, dict[str, Any]]:
+        """Its arguments with these tensors in their places; devices among them become `device`."""
+        return _placed(self.args, tensors, device), _placed(self.kwargs, tensors, device)
+
+    def unspent(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Tensors that it may be given to differentiate: what it writes in place must be no leaf."""
+        return [t.clone() if self.writes and t.requires_grad else t for t in tensors]
 
     @property
     def key(self) -> str:
@@ -60,6 +67,18 @@ class Place:
     """Where a tensor stands among the arguments of a call: the number of its slot."""
 
     slot: int
+
+
+def _placed(value: Any, tensors: list[torch.Tensor], device: str | None) -> Any:
+    if isinstance(value, Place):
+        return tensors[value.slot]
+    if isinstance(value, torch.device):
+        return value if device is None else torch.device(device)
+    if isinstance(value, list | tuple):
+        return like(value, [_placed(v, tensors, device) for v in value])
+    if isinstance(value, dict):
+        return {k: _placed(v, tensors, device) for k, v in value.items()}
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

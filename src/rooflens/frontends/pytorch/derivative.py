@@ -6,9 +6,8 @@ import torch
 from torch import nn
 
 from rooflens.errors import RooflensError
-from rooflens.frontends.pytorch.calls import Call, Place
+from rooflens.frontends.pytorch.calls import Call
 from rooflens.frontends.pytorch.trace import trace_module
-from rooflens.frontends.pytorch.trees import like
 from rooflens.graph.records import Graph
 
 
@@ -27,18 +26,8 @@ class _OneCall(nn.Module):
 
     def forward(self) -> Any:
         tensors = [getattr(self, f"t{place}") for place in range(len(self.call.slots))]
-        given = [t.clone() if self.call.writes and t.requires_grad else t for t in tensors]
-        return self.call.function(*_placed(self.call.args, given), **_placed(self.call.kwargs, given))
-
-
-def _placed(value: Any, tensors: list[torch.Tensor]) -> Any:
-    if isinstance(value, Place):
-        return tensors[value.slot]
-    if isinstance(value, list | tuple):
-        return like(value, [_placed(v, tensors) for v in value])
-    if isinstance(value, dict):
-        return {k: _placed(v, tensors) for k, v in value.items()}
-    return value
+        args, kwargs = self.call.given(self.call.unspent(tensors))
+        return self.call.function(*args, **kwargs)
 
 
 def forward_graph(call: Call, autocast: torch.dtype | None = None) -> Graph | None:

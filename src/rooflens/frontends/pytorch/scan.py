@@ -23,7 +23,8 @@ def _loop(x: Any, delta: Any, a: Any, b: Any, c: Any) -> Any:
 def selective_scan(
     x: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor
 ) -> torch.Tensor:
-    return _loop(x, delta, a, b, c)  # type: ignore[no-any-return]
+    out: torch.Tensor = _loop(x, delta, a, b, c)
+    return out
 
 
 @selective_scan.register_fake
