@@ -12,6 +12,9 @@ RooflensError
 │   ├── HardwareError       E_HW          a chip description with wrong values
 │   ├── DtypeError          E_HW          a dtype that the chip has no peak for
 │   ├── GraphError          E_GRAPH       a graph that does not hold together
+│   ├── StoreError          E_STORE       a store of runs that cannot be read or written
+│   ├── SchemaError         E_SCHEMA      a store or a result of another version
+│   ├── MismatchError       E_MISMATCH    runs that were taken under different conditions
 │   ├── MissingExtra        E_EXTRA       an optional dependency is not installed
 │   └── NotInThisVersion    E_VERSION     a part that comes with a later release
 └── PartialResult (status 3: could not tell)
@@ -73,6 +76,18 @@ class DtypeError(InputError):
 
 class GraphError(InputError):
     code = "E_GRAPH"
+
+
+class StoreError(InputError):
+    code = "E_STORE"
+
+
+class SchemaError(InputError):
+    code = "E_SCHEMA"
+
+
+class MismatchError(InputError):
+    code = "E_MISMATCH"
 
 
 class MissingExtra(InputError):

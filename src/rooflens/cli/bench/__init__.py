@@ -1,0 +1,10 @@
+"""`rooflens bench`: benchmarks with a history, and verdicts that hold. One file a verb."""
+
+import typer
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
+
+
+@app.callback()
+def bench() -> None:
+    """Layer benchmarks with a history, and verdicts that hold."""
