@@ -28,7 +28,7 @@ def stored(run: BenchRun) -> dict[str, Any]:
         "versions": dict(run.versions),
         "revision": None if run.revision is None else _fields(run.revision, ("commit", "dirty", "label")),
         "settings": dict(run.settings),
-        "rows": [_row(r) for r in run.rows],
+        "rows": [stored_row(r) for r in run.rows],
     }
 
 
@@ -41,11 +41,11 @@ def restored(found: dict[str, Any]) -> BenchRun:
         versions=tuple(found["versions"].items()),
         revision=None if revision is None else Revision(**_picked(revision, ("commit", "dirty", "label"))),
         settings=tuple(found["settings"].items()),
-        rows=tuple(_restored_row(r) for r in found["rows"]),
+        rows=tuple(restored_row(r) for r in found["rows"]),
     )
 
 
-def _row(row: BenchRow) -> dict[str, Any]:
+def stored_row(row: BenchRow) -> dict[str, Any]:
     return {
         "name": row.benchmark.name,
         "pass": row.benchmark.pass_,
@@ -68,7 +68,7 @@ def _process(p: ProcessTimes) -> dict[str, Any]:
     }
 
 
-def _restored_row(found: dict[str, Any]) -> BenchRow:
+def restored_row(found: dict[str, Any]) -> BenchRow:
     return BenchRow(
         benchmark=Benchmark(pass_=found["pass"], **_picked(found, _BENCHMARK)),
         processes=tuple(map(_restored_process, found["processes"])),

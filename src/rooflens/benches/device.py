@@ -53,6 +53,9 @@ class Device:
         times = repeats(min(warm[1:] or warm), budget)
         return Reading(sample=lambda: timed(run, times), warmups_s=warm)
 
+    def once_s(self, run: Callable[[], Any]) -> float:
+        return (_between(run, 1) if self.name == "cuda" else timed(run, 1)).time_s
+
     @contextmanager
     def working(self) -> Iterator[None]:
         """On a GPU a stream of its own: graphs are captured from no other, and what autograd runs stays on the stream that

@@ -1,0 +1,121 @@
+"""One process of a benchmark run: a job as JSON on standard input, a line of JSON a row on standard output.
+
+A process of its own, because that is what a verdict counts: memory lies elsewhere in each, and what differs between two of
+them differs between any two runs. What the user's code prints goes to standard error.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+from rooflens.bench_counts import counted
+from rooflens.benches.bench_run import FAILED, NO_ANSWER, NO_MEMORY, Benchmark, BenchRow, ProcessTimes
+from rooflens.benches.bench_stored import stored_row
+from rooflens.benches.bench_subject import NoGradient, Ready, code_hash, ready, shape_of, subject_of
+from rooflens.benches.device import Device, device_of, switches
+from rooflens.benches.host import host_facts, one_cpu_per_core
+from rooflens.benches.isolated import described, is_out_of_memory
+from rooflens.benches.measure import device_name, versions
+from rooflens.benches.pinning import pinned
+from rooflens.benches.reference import Reference, reference_s
+from rooflens.benches.sampling import Budget
+from rooflens.benches.suite import Test
+from rooflens.errors import RooflensError
+from rooflens.frontends.pytorch.load import prints_aside
+
+MOST_SAMPLES = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """`tests`, each with a pass, in the order they run. `counting`: this process also says what a row allocates, launches
+    and has to do; `on` names the chip whose roof is asked."""
+
+    tests: tuple[tuple[Test, str], ...]
+    folder: str
+    device: str
+    seconds: float
+    process: int
+    counting: bool
+    on: str | None
+
+    @staticmethod
+    def of(text: str) -> "Job":
+        found = json.loads(text)
+        tests = tuple((Test(**{**t, "passes": tuple(t["passes"])}), p) for t, p in found.pop("tests"))
+        return Job(tests=tests, **found)
+
+
+def main() -> None:
+    """A parent that has gone away ends it, with nobody to tell."""
+    job = Job.of(sys.stdin.read())
+    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    with suppress(BrokenPipeError, KeyboardInterrupt), prints_aside():
+        for line in told(job):
+            _say(lines, line)
+    os._exit(0)  # what user code has started, such as threads that never end, is not waited for
+
+
+def _say(lines: TextIO, line: dict[str, Any]) -> None:
+    lines.write(json.dumps(line, allow_nan=False) + "\n")
+    lines.flush()
+
+
+def told(job: Job) -> Iterator[dict[str, Any]]:
+    device, facts = device_of(job.device), host_facts()
+    cpus = one_cpu_per_core(facts)
+    yield {
+        "machine": {"device": device.name, "device_name": device_name(device), "threads": facts.threads},
+        "versions": dict(versions()),
+    }
+    with pinned(cpus), switches("fp32", facts.threads):
+        reference = Reference(device)
+    for test, pass_ in job.tests:
+        yield {"begins": f"{test.name}/{pass_}"}
+        with pinned(cpus), switches(test.dtype or "fp32", facts.threads):
+            yield {"row": stored_row(_row(job, test, pass_, device, reference))}
+
+
+def _row(job: Job, test: Test, pass_: str, device: Device, reference: Reference) -> BenchRow:
+    """What user code and kernels may raise is this row's alone."""
+    row = BenchRow(benchmark=Benchmark(name=test.name, pass_=pass_, source=test.source, threshold=test.threshold))
+    try:
+        row = replace(row, benchmark=replace(row.benchmark, code_hash=code_hash(test, Path(job.folder))))
+        return _measured(row, job, test, device, reference)
+    except NoGradient as error:
+        return replace(row, status=NO_ANSWER, reason=f"no gradient: {error}")
+    except (Exception, SystemExit) as error:
+        reason = str(error) if isinstance(error, RooflensError) else described(error)
+        return replace(row, status=NO_MEMORY if is_out_of_memory(error) else FAILED, reason=reason)
+    finally:
+        device.release()
+
+
+def _measured(row: BenchRow, job: Job, test: Test, device: Device, reference: Reference) -> BenchRow:
+    pass_ = row.benchmark.pass_
+    made, dtype = subject_of(test, Path(job.folder))
+    lacking = device.lacks(made.bytes * (1 if pass_ == "forward" else 2))
+    if lacking:
+        return replace(row, status=NO_MEMORY, reason=lacking)
+    found = ready(test, pass_, made, dtype, device.name)
+    row = replace(row, benchmark=replace(row.benchmark, shape=shape_of(found.subject, found.outputs())))
+    before = reference.samples_s()
+    samples = _sampled(found, job, device)
+    times = ProcessTimes(process=job.process, samples=samples, reference_s=reference_s(before, reference.samples_s()))
+    row = replace(row, processes=(times,))
+    return counted(row, test, made, dtype, found, device, job.on) if job.counting else row
+
+
+def _sampled(found: Ready, job: Job, device: Device) -> Any:
+    with device.working():
+        return device.sampled(found.run, Budget(total_s=job.seconds, most=MOST_SAMPLES))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""A suite in, the BenchRun of it out: one process after the other, each measures every row once; two revisions in turns.
+
+What was finished is kept, whatever ends the run: a process that dies takes the row with it that it was at, and the next one
+goes on behind it.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rooflens.benches.bench_run import FAILED, NOT_RUN, OK, BenchMachine, Benchmark, BenchRow, BenchRun, Revision
+from rooflens.benches.bench_stored import restored_row
+from rooflens.benches.revision import checked_out, revision_of
+from rooflens.benches.sampling import now
+from rooflens.benches.suite import Suite, Test
+from rooflens.errors import InputError
+from rooflens.hardware.identity import fingerprint, identity
+from rooflens.version import __version__
+
+Rows = tuple[tuple[Test, str], ...]
+Progress = Callable[[str, int, int], None]
+_ENDED = "the process that measured it ended early"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`on` names the chip whose roof is asked, None for none."""
+
+    device: str
+    on: str | None = None
+    note: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Side:
+    """One version of what is measured; its rows grow while processes end."""
+
+    suite: Suite
+    revision: Revision | None
+    imports: tuple[Path, ...] = ()  # where modules of its own are found first
+    rows: dict[str, BenchRow] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def todo(self) -> Rows:
+        return tuple((t, p) for t in self.suite.tests for p in t.passes)
+
+
+def bench_run(suite: Suite, options: Options, progress: Progress) -> BenchRun:
+    side = _Side(suite=suite, revision=revision_of(suite.folder))
+    stopped_by = _in_turns([side], options, progress)
+    return _run_of(side, options, None, stopped_by)
+
+
+def bench_runs(
+    suite_at: Callable[[Path], Suite], folder: Path, names: tuple[str, str], options: Options, progress: Progress
+) -> tuple[BenchRun, BenchRun]:
+    """Two revisions of what is in the folder, in turns: A B B A and so on, so that whatever the machine does meanwhile it
+    does to both."""
+    with ExitStack() as stack:
+        places = [stack.enter_context(checked_out(folder, name)) for name in names]
+        sides = [_side_at(suite_at, place, name) for place, name in zip(places, names, strict=True)]
+        session = secrets.token_hex(6)
+        stopped_by = _in_turns(sides, options, progress)
+        base, new = (_run_of(side, options, session, stopped_by) for side in sides)
+        return base, new
+
+
+def _side_at(suite_at: Callable[[Path], Suite], place: Path, name: str) -> _Side:
+    if not place.is_dir():
+        raise InputError(f"--checkout {name}: this folder is not there in that revision: run it in a folder that is")
+    suite = suite_at(place)
+    return _Side(suite=suite, revision=revision_of(place, name), imports=(place, place / "src"))
+
+
+def _in_turns(sides: list[_Side], options: Options, progress: Progress) -> str:
+    """Why it ended early; empty where it did not."""
+    turns = [(n, side) for n in range(sides[0].suite.processes) for side in (sides if n % 2 == 0 else sides[::-1])]
+    total, done = sum(len(side.todo) for _, side in turns), 0
+    try:
+        for number, side in turns:
+            for _ in _process(side, number, options):
+                done += 1
+                progress("benchmarks", done, total)
+    except KeyboardInterrupt as error:
+        return type(error).__name__
+    return ""
+
+
+def _process(side: _Side, number: int, options: Options) -> Iterator[BenchRow]:
+    """Each process begins at another row, so that none is always the first."""
+    todo = _turned(side.todo, number)
+    while todo:
+        left = todo
+        for row in _measured(side, todo, number, options):
+            side.rows[row.benchmark.key] = _joined(side.rows.get(row.benchmark.key), row)
+            left = left[1:]
+            yield row
+        todo = left if len(left) < len(todo) else ()
+
+
+def _turned(todo: Rows, number: int) -> Rows:
+    place = number * max(1, len(todo) // 3) % len(todo)
+    return todo[place:] + todo[:place]
+
+
+def _measured(side: _Side, todo: Rows, number: int, options: Options) -> Iterator[BenchRow]:
+    """Rows of one process in turn; of one that dies, the row that it was at too."""
+    suite, at = side.suite, None
+    job = {
+        "tests": [(asdict(test), pass_) for test, pass_ in todo],
+        "folder": str(suite.folder),
+        "device": options.device,
+        "seconds": suite.time_s / suite.processes,
+        "process": number,
+        "counting": number == 0,
+        "on": options.on,
+    }
+    with _child(job, side) as child:
+        for line in child.stdout or ():
+            told = json.loads(line)
+            if "begins" in told:
+                at = told["begins"]
+            elif "row" in told:
+                at = None
+                yield _weighed(restored_row(told["row"]), suite)
+            else:
+                side.facts = told
+        status = child.wait()
+    if at is not None or (status and not side.facts):
+        test, pass_ = todo[0] if at is None else next(row for row in todo if f"{row[0].name}/{row[1]}" == at)
+        yield _lost(test, pass_, status)
+
+
+@contextmanager
+def _child(job: dict[str, Any], side: _Side) -> Iterator["subprocess.Popen[str]"]:
+    """In a session of its own: Ctrl-C reaches us alone, and we end it."""
+    paths = [*map(str, side.imports), os.environ.get("PYTHONPATH", "")]
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "rooflens.bench_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        cwd=side.suite.folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        start_new_session=True,
+    )
+    try:
+        if child.stdin is not None:
+            child.stdin.write(json.dumps(job))
+            child.stdin.close()
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
+
+
+def _weighed(row: BenchRow, suite: Suite) -> BenchRow:
+    """A threshold that a row does not set is the suite's."""
+    threshold = row.benchmark.threshold or suite.threshold
+    return replace(row, benchmark=replace(row.benchmark, threshold=threshold))
+
+
+def _lost(test: Test, pass_: str, status: int) -> BenchRow:
+    ended = f"signal {-status}" if status < 0 else f"status {status}"
+    benchmark = Benchmark(name=test.name, pass_=pass_, source=test.source, threshold=test.threshold)
+    return BenchRow(benchmark=benchmark, status=FAILED, reason=f"{_ENDED}: {ended}")
+
+
+def _joined(before: BenchRow | None, row: BenchRow) -> BenchRow:
+    """The first process has counted; what failed once has failed."""
+    if before is None:
+        return row
+    if before.status == OK and row.status != OK:
+        return replace(before, status=row.status, reason=row.reason)
+    return replace(before, processes=(*before.processes, *row.processes))
+
+
+def _run_of(side: _Side, options: Options, session: str | None, stopped_by: str) -> BenchRun:
+    suite, machine = side.suite, side.facts.get("machine", {})
+    name = identity().cpu_model or "unknown"
+    device_name = str(machine.get("device_name", name))
+    return BenchRun(
+        date=now(),
+        suite=suite.name,
+        tool="rooflens",
+        machine=BenchMachine(
+            fingerprint=fingerprint(identity(), (device_name,) if options.device == "cuda" else ()),
+            name=name,
+            device=options.device,
+            device_name=device_name,
+            threads=machine.get("threads"),
+            system=" ".join(os.uname()[i] for i in (0, 2, 4)),
+        ),
+        versions=(("rooflens", __version__), *side.facts.get("versions", {}).items()),
+        rows=tuple(side.rows.get(f"{t.name}/{p}") or _not_run(t, p) for t, p in side.todo),
+        revision=side.revision,
+        settings=(("time_s", suite.time_s), ("processes", suite.processes), ("on", options.on)),
+        session=session,
+        note=options.note,
+        stopped_by=stopped_by,
+    )
+
+
+def _not_run(test: Test, pass_: str) -> BenchRow:
+    benchmark = Benchmark(name=test.name, pass_=pass_, source=test.source, threshold=test.threshold)
+    return BenchRow(benchmark=benchmark, status=NOT_RUN, reason="the run ended before it")
