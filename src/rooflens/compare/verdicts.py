@@ -1,10 +1,28 @@
-"""Two runs of benchmarks in, a verdict a row out, and what can be said of all rows together."""
+"""Two runs of benchmarks in, a verdict a row out, and what can be said of all rows together.
 
+A row is `faster` or `slower` where the interval of its ratio lies wholly beyond the threshold, `same` where it lies wholly
+within, and `inconclusive` otherwise. The interval is of processes, never of samples, and the wider the more rows there are:
+of many rows one would be far out by chance.
+"""
+
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import median
 
-from rooflens.benches.bench_run import BenchRow, BenchRun
+from rooflens.benches.bench_run import OK, BenchRow, BenchRun
+from rooflens.compare.bootstrap import Interval, paired_interval, ratio_interval
+from rooflens.errors import MismatchError
 
 FASTER, SLOWER, SAME, INCONCLUSIVE, NOT_COMPARABLE = "faster", "slower", "same", "inconclusive", "not comparable"
+VERDICTS = (SLOWER, FASTER, INCONCLUSIVE, NOT_COMPARABLE, SAME)
+LEAST_PROCESSES = 5
+THRESHOLD = 0.05
+CONFIDENCE = 0.99
+TOGETHER_ROWS = 4  # fewer may well move together by themselves
+TOGETHER_SHARE = 0.9  # of the rows
+TOGETHER_SPREAD = 1.25  # a machine that slows down does not slow every kernel by the same
+INTERLEAVED, NORMALISED, AS_MEASURED = "interleaved", "normalised", "as measured"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,3 +60,198 @@ class Comparison:
     confidence: float
     moved: float | None = None
     mismatches: tuple[str, ...] = ()
+
+    def count(self, verdict: str) -> int:
+        return sum(v.verdict == verdict for v in self.verdicts)
+
+
+def compared(
+    base: BenchRun, new: BenchRun, *, threshold: float | None = None, allow_mismatch: bool = False
+) -> Comparison:
+    """`threshold` instead of what each benchmark says of itself."""
+    mismatches = tuple(_mismatches(base, new))
+    if mismatches and not allow_mismatch:
+        raise MismatchError(
+            f"runs {base.id} and {new.id} cannot be compared: {'; '.join(mismatches)}: compare runs of one machine and one "
+            "torch, or allow it with --allow-mismatch"
+        )
+    pairs = [(old, row) for row in new.rows if (old := base.row(row.benchmark.key)) is not None]
+    method = _method(base, new, pairs)
+    ratios = [r for pair in pairs if (r := _ratio(*pair, method)) is not None and not _apart(*pair)]
+    moved = together(ratios) if method != INTERLEAVED and not mismatches else None
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(pairs))
+    verdicts = (_verdict(*pair, method, confidence, threshold, moved) for pair in pairs)
+    labels = (*mismatches, *_threads(base, new))
+    added, removed, renamed = _unmatched(base, new)
+    return Comparison(
+        base=base,
+        new=new,
+        verdicts=tuple(_labelled(v, labels) for v in verdicts),
+        added=added,
+        removed=removed,
+        renamed=renamed,
+        method=method,
+        confidence=confidence,
+        moved=moved,
+        mismatches=mismatches,
+    )
+
+
+def together(ratios: Iterable[float], threshold: float = THRESHOLD) -> float | None:
+    """The factor by which nearly all rows moved the same way; None where they did not."""
+    found = sorted(ratios)
+    if len(found) < TOGETHER_ROWS:
+        return None
+    middle = median(found)
+    if abs(math.log(middle)) <= math.log1p(threshold):
+        return None
+    near = [r for r in found if 1 / TOGETHER_SPREAD <= r / middle <= TOGETHER_SPREAD and (r > 1) == (middle > 1)]
+    return middle if len(near) >= TOGETHER_SHARE * len(found) else None
+
+
+# which runs, and which rows, can be held against each other
+
+
+def _mismatches(base: BenchRun, new: BenchRun) -> Iterable[str]:
+    a, b = base.machine, new.machine
+    if a.fingerprint != b.fingerprint:
+        yield f"another machine ({a.name}, {a.fingerprint}, and {b.name}, {b.fingerprint})"
+    if (a.device, a.device_name) != (b.device, b.device_name) and a.fingerprint == b.fingerprint:
+        yield f"another device ({a.device_name} and {b.device_name})"
+    if base.tool != new.tool:
+        yield f"another tool ({base.tool} and {new.tool})"
+    old, found = dict(base.versions), dict(new.versions)
+    for name in ("torch", "cuda"):
+        if old.get(name) != found.get(name):
+            yield f"another {name} ({old.get(name, 'none')} and {found.get(name, 'none')})"
+
+
+def _unmatched(base: BenchRun, new: BenchRun) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Added, removed and renamed: what does the same under another name, where just one row does it."""
+    gone = [r for r in base.rows if new.row(r.benchmark.key) is None]
+    come = [r for r in new.rows if base.row(r.benchmark.key) is None]
+    renamed = tuple(
+        (old.benchmark.key, row.benchmark.key)
+        for row in come
+        for old in gone
+        if _does(old) == _does(row) is not None
+        and sum(_does(r) == _does(old) for r in gone) == sum(_does(r) == _does(old) for r in come) == 1
+    )
+    names = {name for pair in renamed for name in pair}
+    added = tuple(k for r in come if (k := r.benchmark.key) not in names)
+    return added, tuple(k for r in gone if (k := r.benchmark.key) not in names), renamed
+
+
+def _does(row: BenchRow) -> tuple[str, ...] | None:
+    """What a row does, whatever it is called; None where only its name says so."""
+    b = row.benchmark
+    return (b.source, b.shape, b.pass_) if b.source and b.shape and b.source != b.name else None
+
+
+def _apart(base: BenchRow, new: BenchRow) -> str:
+    """Why two rows of one name are not the same benchmark; empty where they are."""
+    for row, which in ((base, "base"), (new, "new")):
+        if row.status != OK:
+            return f"{which}: {row.status}" + (f" ({row.reason})" if row.reason else "")
+    a, b = base.benchmark, new.benchmark
+    if a.shape is not None and b.shape is not None and a.shape != b.shape:
+        return f"another shape: {a.shape}, now {b.shape}"
+    return ""
+
+
+# ratios
+
+
+def _method(base: BenchRun, new: BenchRun, pairs: list[tuple[BenchRow, BenchRow]]) -> str:
+    if base.session is not None and base.session == new.session:
+        return INTERLEAVED
+    processes = [p for pair in pairs for row in pair for p in row.processes]
+    return NORMALISED if processes and all(p.reference_s for p in processes) else AS_MEASURED
+
+
+def _sides(base: BenchRow, new: BenchRow, method: str) -> tuple[list[float], list[float]]:
+    """One number a process. Interleaved: those of pairs whose both sides have one, side by side."""
+    a, b = _numbers(base, method), _numbers(new, method)
+    if method == INTERLEAVED:
+        both = sorted(a.keys() & b.keys())
+        return [a[n] for n in both], [b[n] for n in both]
+    return list(a.values()), list(b.values())
+
+
+def _numbers(row: BenchRow, method: str) -> dict[int, float]:
+    found = {p.process: (p.time_s, p.reference_s) for p in row.processes}
+    if method == NORMALISED:
+        return {n: t / r for n, (t, r) in found.items() if t and r}
+    return {n: t for n, (t, _) in found.items() if t}
+
+
+def _ratio(base: BenchRow, new: BenchRow, method: str) -> float | None:
+    a, b = _sides(base, new, method)
+    if not a or not b:
+        return None
+    return median(y / x for x, y in zip(a, b, strict=True)) if method == INTERLEAVED else median(b) / median(a)
+
+
+# verdicts
+
+
+def _verdict(
+    base: BenchRow, new: BenchRow, method: str, confidence: float, threshold: float | None, moved: float | None
+) -> Verdict:
+    limit = threshold or new.benchmark.threshold or base.benchmark.threshold or THRESHOLD
+    apart = _apart(base, new)
+    if apart:
+        return Verdict(base=base, new=new, verdict=NOT_COMPARABLE, threshold=limit, why=apart)
+    a, b = _sides(base, new, method)
+    if min(len(a), len(b)) < LEAST_PROCESSES:
+        return Verdict(
+            base=base, new=new, verdict=INCONCLUSIVE, threshold=limit, ratio=_ratio(base, new, method), why=_few(a, b)
+        )
+    found = (paired_interval if method == INTERLEAVED else ratio_interval)(a, b, confidence)
+    verdict, why = _judged(found, limit) if moved is None else _judged_beside(found, moved)
+    return Verdict(
+        base=base,
+        new=new,
+        verdict=verdict,
+        threshold=limit,
+        ratio=found.middle,
+        low=found.low,
+        high=found.high,
+        why=why,
+    )
+
+
+def _few(a: list[float], b: list[float]) -> str:
+    least = min(len(a), len(b))
+    return f"{least} process{'es' * (least != 1)} on one side: {LEAST_PROCESSES} are needed for a verdict"
+
+
+def _judged(found: Interval, limit: float) -> tuple[str, str]:
+    """Beyond the threshold is as far to one side as to the other: 1.05 times the time, or 1 / 1.05 of it."""
+    if found.low > 1 + limit:
+        return SLOWER, ""
+    if found.high < 1 / (1 + limit):
+        return FASTER, ""
+    if 1 / (1 + limit) <= found.low and found.high <= 1 + limit:
+        return SAME, ""
+    return INCONCLUSIVE, "its interval reaches over the threshold"
+
+
+def _judged_beside(found: Interval, moved: float) -> tuple[str, str]:
+    """Where all rows moved, only one that went quite another way says something of itself."""
+    verdict, _ = _judged(
+        Interval(middle=found.middle / moved, low=found.low / moved, high=found.high / moved), TOGETHER_SPREAD - 1
+    )
+    if verdict in (SLOWER, FASTER):
+        return verdict, "beside what all rows moved by"
+    return INCONCLUSIVE, "moved with all other rows"
+
+
+def _labelled(verdict: Verdict, labels: tuple[str, ...]) -> Verdict:
+    """The ratio is shown, and nothing is concluded from it."""
+    if not labels or verdict.verdict == NOT_COMPARABLE:
+        return verdict
+    return Verdict(
+        base=verdict.base, new=verdict.new, verdict=NOT_COMPARABLE, threshold=verdict.threshold, ratio=verdict.ratio,
+        low=verdict.low, high=verdict.high, why="; ".join(labels),
+    )  # fmt: skip
