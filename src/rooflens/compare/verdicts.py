@@ -126,6 +126,12 @@ def _mismatches(base: BenchRun, new: BenchRun) -> Iterable[str]:
             yield f"another {name} ({old.get(name, 'none')} and {found.get(name, 'none')})"
 
 
+def _threads(base: BenchRun, new: BenchRun) -> Iterable[str]:
+    a, b = base.machine.threads, new.machine.threads
+    if a is not None and b is not None and a != b:
+        yield f"another number of threads ({a} and {b})"
+
+
 def _unmatched(base: BenchRun, new: BenchRun) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Added, removed and renamed: what does the same under another name, where just one row does it."""
     gone = [r for r in base.rows if new.row(r.benchmark.key) is None]
