@@ -2,9 +2,15 @@
 
 import typer
 
+from rooflens.cli.bench import baseline, merge
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
 
 @app.callback()
 def bench() -> None:
     """Layer benchmarks with a history, and verdicts that hold."""
+
+
+app.add_typer(baseline.app, name="baseline")
+app.command("merge", epilog=merge.EXAMPLES)(merge.merge)
