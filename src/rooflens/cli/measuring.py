@@ -9,7 +9,7 @@ from rooflens.hardware.load import load_chip, split_chips
 from rooflens.hardware.records import Hardware
 from rooflens.measuring import device_name
 
-_STOPPED = {"KeyboardInterrupt": INTERRUPTED, "Terminated": TERMINATED}
+STOPPED = {"KeyboardInterrupt": INTERRUPTED, "Terminated": TERMINATED}
 
 
 def roofs_of(on: list[str] | None, device: str | None) -> tuple[Hardware, str]:
@@ -37,7 +37,7 @@ def _found_now(name: str) -> tuple[Hardware, str]:
 
 
 def interrupted_status(document: dict[str, Any]) -> int:
-    return _STOPPED.get(document["measured"]["stopped_by"] or "", 0)
+    return STOPPED.get(document["measured"]["stopped_by"] or "", 0)
 
 
 def partial_status(document: dict[str, Any], strict: bool) -> int:

@@ -2,7 +2,7 @@
 
 import typer
 
-from rooflens.cli.bench import baseline, merge
+from rooflens.cli.bench import baseline, compare, merge, run
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
@@ -12,5 +12,7 @@ def bench() -> None:
     """Layer benchmarks with a history, and verdicts that hold."""
 
 
+app.command("run", epilog=run.EXAMPLES)(run.run)
+app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.add_typer(baseline.app, name="baseline")
 app.command("merge", epilog=merge.EXAMPLES)(merge.merge)
