@@ -15,6 +15,7 @@ ANALYSIS_SCHEMA = "rooflens.analysis/1"
 MEASUREMENT_SCHEMA = "rooflens.measurement/1"  # an analysis with its `measured` part filled
 MACHINE_SCHEMA = "rooflens.machine/1"
 PROFILE_SCHEMA = "rooflens.profile/1"
+BENCH_SCHEMA = "rooflens.bench/1"  # one kind of document each: a run, two compared, a report, …
 _PUBLISHED = Path(__file__).parent / "report" / "schemas"
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),), "integer": (int,),

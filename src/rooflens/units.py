@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 
 from rooflens.errors import SyntaxFault
 
@@ -139,3 +140,30 @@ def exact(value: float, unit: str) -> str:
     steps = _steps(unit)
     size, prefix = next((step for step in steps if value >= step[0]), steps[-1] if value else (1.0, ""))
     return f"{(Decimal(repr(value)) / Decimal(repr(size))).normalize():f} {prefix}{unit}"
+
+
+_MOST_DECIMALS = 7
+
+
+def show_share(share: Fraction | float, *, signed: bool = False) -> str:
+    """A share as a percentage that says neither 100 % of what is not all nor 0 % of what is not nothing: a decimal, and as
+    many more, up to seven, as the first digit of what is left needs. show_share(1 - Fraction(92, 221280)) is '99.96 %'."""
+    percent = 100 * (share if isinstance(share, Fraction) else Fraction(repr(share)))
+    sign = "+" if signed and percent > 0 else ""
+    if percent in (0, 100, -100):
+        return f"{sign}{int(percent)} %"
+    for decimals in range(1, _MOST_DECIMALS + 1):
+        near = round(percent, decimals)
+        if near not in (0, 100, -100):
+            return f"{sign}{Decimal(near.numerator) / near.denominator:,.{decimals}f} %"
+    return _beyond(percent, "-" if percent < 0 else sign)
+
+
+def _beyond(percent: Fraction, sign: str) -> str:
+    """So close to nothing or to all that no decimal tells it apart."""
+    step = Decimal(1).scaleb(-_MOST_DECIMALS)
+    if abs(percent) < 1:
+        return f"less than {sign}{step:f} %"
+    if abs(percent) < 100:
+        return f"more than {sign}{100 - step:f} %"
+    return f"less than {sign}{100 + step:f} %"

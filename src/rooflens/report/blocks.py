@@ -40,6 +40,13 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What a user wrote, kept as it was written, line by line; nothing in it acts on what is around it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Roof:
     """A flat roof: the peak of one dtype on one kind of unit. `main` roofs are those that dots of this run stand under.
     `measured`: found by running, and drawn so that nobody takes it for a datasheet's."""
@@ -94,7 +101,7 @@ class Roofline:
     arrows: tuple[Arrow, ...] = ()
 
 
-Block = Heading | Paragraph | Table | Code | Roofline
+Block = Heading | Paragraph | Table | Code | Words | Roofline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,16 @@ def safe_prose(text: str, *, ascii_only: bool = False) -> str:
     return " ".join(safe) + ("" if len(text) <= TEXT_LIMIT else " (cut)")
 
 
+def safe_lines(text: str, *, ascii_only: bool = False) -> list[str]:
+    """The lines of a text as they stand, each character visible; blank ones at the ends are no part of it."""
+    lines = text[:TEXT_LIMIT].expandtabs(4).splitlines()
+    safe = [safe_text(line.rstrip(), TEXT_LIMIT, ascii_only=ascii_only) for line in lines]
+    while safe and not safe[-1]:
+        safe.pop()
+    first = next((place for place, line in enumerate(safe) if line), 0)
+    return [*safe[first:], *(["(cut)"] if len(text) > TEXT_LIMIT else [])]
+
+
 def _shown(c: str, ascii_only: bool) -> str:
     if c.isascii() and c.isprintable():
         return c

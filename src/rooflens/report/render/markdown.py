@@ -2,15 +2,17 @@
 
 import re
 
-from rooflens.report.blocks import Block, Code, Heading, Paragraph, Roofline, Table
+from rooflens.report.blocks import Block, Code, Heading, Paragraph, Roofline, Table, Words
 from rooflens.report.render import textplot
-from rooflens.report.render.escape import CODE_LIMIT, NAME_LIMIT, safe_prose, safe_text
+from rooflens.report.render.escape import CODE_LIMIT, NAME_LIMIT, safe_lines, safe_prose, safe_text
 from rooflens.report.render.layout import ceilings
 
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 # An underscore inside a word never starts emphasis on GitHub, and names are full of them.
 _MARKUP = re.compile(r"[\\`*|\[\]~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _OPENER = re.compile(r"^(?:([#+=-])|(\d+)([.)]))")
+# What can begin a tag, a comment or an instruction; 'a < b' cannot.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _BREAK = "\n\n"
 
 
@@ -28,6 +30,8 @@ def _block(block: Block) -> str:
             return _table(block)
         case Code():
             return _fenced([safe_text(line, CODE_LIMIT) for line in block.lines], "python")
+        case Words():
+            return _quoted(block)
         case Roofline():
             return _roofline(block)
 
@@ -58,6 +62,12 @@ def _row(cells: tuple[str, ...]) -> str:
 
 def _elided(table: Table) -> str:
     return f"{table.elided} more row{'s' * (table.elided != 1)}" + (f": {_inline(table.hint)}" if table.hint else "")
+
+
+def _quoted(block: Words) -> str:
+    """As Markdown of its own, in a quote: a fence or a list that it leaves open ends where the quote ends."""
+    lines = (_TAG.sub("&lt;", line) for line in safe_lines(block.text))
+    return "\n".join(f"> {line}".rstrip() for line in lines)
 
 
 def _roofline(chart: Roofline) -> str:

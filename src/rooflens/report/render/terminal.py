@@ -1,9 +1,9 @@
 """Blocks in, text for a terminal or a pipe out: no line is wider than asked, and no name can act on the terminal."""
 
-from rooflens.report.blocks import Block, Code, Column, Heading, Paragraph, Roofline, Table
+from rooflens.report.blocks import Block, Code, Column, Heading, Paragraph, Roofline, Table, Words
 from rooflens.report.render import textplot
 from rooflens.report.render.columns import columns, cut_apart, pad, wrapped
-from rooflens.report.render.escape import CODE_LIMIT, NAME_LIMIT, safe_prose, safe_text
+from rooflens.report.render.escape import CODE_LIMIT, NAME_LIMIT, safe_lines, safe_prose, safe_text
 from rooflens.report.render.layout import BOUNDS
 
 _GAP = 2
@@ -38,6 +38,8 @@ def _block(block: Block, width: int, unicode: bool, color: bool) -> list[textplo
             return _table(block, width, unicode)
         case Code():
             return [((f"    {safe_text(line, CODE_LIMIT, ascii_only=not unicode)}", ""),) for line in block.lines]
+        case Words():
+            return _words(block, width, unicode)
         case Roofline():
             return [*_roofline(block, width, unicode), *(_bounds(block) if color else ())]
 
@@ -58,6 +60,17 @@ def _paragraph(block: Paragraph, width: int, unicode: bool) -> list[textplot.Lin
     text, warning = safe_prose(block.text, ascii_only=not unicode), block.tone == "warning"
     lines = wrapped(text, width, "! ", "  ") if warning else wrapped(text, width)
     return [((line, "warning" if warning else ""),) for line in lines]
+
+
+def _words(block: Words, width: int, unicode: bool) -> list[textplot.Line]:
+    """Each line as it is, with the indent that it has; one too wide is folded under it."""
+    lines = safe_lines(block.text, ascii_only=not unicode)
+    return [((folded, ""),) for line in lines for folded in _folded_line(line, width)]
+
+
+def _folded_line(line: str, width: int) -> list[str]:
+    indent = line[: min(len(line) - len(line.lstrip()), width // 2)]
+    return [line] if columns(line) <= width else wrapped(line, width, indent, indent)
 
 
 def _roofline(chart: Roofline, width: int, unicode: bool) -> list[textplot.Line]:

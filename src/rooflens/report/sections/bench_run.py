@@ -1,0 +1,144 @@
+"""A run's document in, what is told of it out: where and under what it ran, times under the roof, memory, and what has no
+time and why. A table a subject, so that each fits a terminal."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rooflens.report.blocks import Block, Heading, Paragraph, Table, Words
+from rooflens.report.ratios import plus_minus
+from rooflens.report.sections.bench_cells import Field, Row, amount, count, field, plural, table_of
+
+Document = dict[str, Any]
+
+
+def run_blocks(document: Document) -> tuple[Block, ...]:
+    rows = document["rows"]
+    return (
+        Heading(text=f"{document['suite']} on {document['machine']['name']}"),
+        Paragraph(text=conditions(document)),
+        *stopped(document),
+        times(rows),
+        *_small_print(document),
+        *_memory(rows),
+        *without_time(rows),
+        *(words(document["note"]) if document["note"] else ()),
+    )
+
+
+def conditions(document: Document) -> str:
+    """Which run, where, of what and under what."""
+    machine, settings = document["machine"], document["settings"]
+    threads = [] if machine["threads"] is None else [plural(machine["threads"], "thread")]
+    device = [machine["device_name"]] if machine["device_name"] not in ("", machine["name"]) else []
+    versions = [f"{name} {version}" for name, version in document["versions"].items()]
+    told = (
+        f"Run {document['id']} of {document['date']}",
+        ", ".join([*device, *threads, *([machine["system"]] if machine["system"] else [])]),
+        ", ".join(([] if document["tool"] == "rooflens" else [document["tool"]]) + versions),
+        revision_text(document["revision"]),
+        ", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in settings.items()),
+    )
+    return "; ".join(filter(None, told)) + "."
+
+
+def revision_text(revision: dict[str, Any] | None) -> str:
+    if revision is None:
+        return ""
+    label = f" ({revision['label']})" if revision["label"] else ""
+    return f"commit {revision['commit'][:12]}{label}{' with changes not committed' if revision['dirty'] else ''}"
+
+
+def _plain(value: Any) -> str:
+    return (
+        {True: "on", False: "off", None: "not set"}[value] if value is None or isinstance(value, bool) else str(value)
+    )
+
+
+def stopped(document: Document) -> Iterator[Block]:
+    if document["stopped_by"]:
+        yield Paragraph(text=f"Stopped by {document['stopped_by']}: what was measured until then.", tone="warning")
+
+
+def words(note: str) -> tuple[Block, ...]:
+    return Heading(text="Optimizations applied"), Words(text=note)
+
+
+def times(rows: list[Row]) -> Table:
+    return table_of(
+        (
+            field("benchmark", lambda r: str(r["key"])),
+            field("time", time_cell, numeric=True),
+            field("FLOP/s", lambda r: amount(r["flop_per_s"], "FLOP/s"), numeric=True),
+            field("bytes/s", lambda r: amount(r["bytes_per_s"], "B/s"), numeric=True),
+            field("of roof", lambda r: "" if r["roof_share"] is None else f"{r['roof_share']:.1%}", numeric=True),
+        ),
+        rows,
+    )
+
+
+def time_cell(row: Row) -> str:
+    return plus_minus(row["time_s"], row["low_s"], row["high_s"]) if row["status"] == "ok" else str(row["status"])
+
+
+def _small_print(document: Document) -> Iterator[Block]:
+    """What a time is of, and how sure."""
+    measured = [r for r in document["rows"] if r["time_s"] is not None]
+    most = max((len(r["processes"]) for r in measured), default=0)
+    if most > 1:
+        sure = (
+            "; ± is the further end of its interval over processes"
+            if any(r["low_s"] is not None for r in measured)
+            else ""
+        )
+        yield Paragraph(text=f"A time is the median over {plural(most, 'process')} of the medians of each{sure}.")
+    elif measured:
+        yield Paragraph(
+            text="One process measured them: that is no evidence of how the next one would be, so no interval."
+        )
+
+
+ALLOCATIONS: tuple[Field, ...] = (
+    field("framework allocations", lambda r: count(r["framework_count"]), numeric=True),
+    field("framework bytes", lambda r: amount(r["framework_bytes"], "B"), numeric=True),
+    field("Python blocks", lambda r: count(r["python_count"]), numeric=True),
+    field("Python bytes", lambda r: amount(r["python_bytes"], "B"), numeric=True),
+)
+
+
+def _memory(rows: list[Row]) -> Iterator[Block]:
+    found = table_of(
+        (
+            field("benchmark", lambda r: str(r["key"])),
+            *ALLOCATIONS,
+            field("peak memory", lambda r: amount(r["peak_bytes"], "B"), numeric=True),
+            field("kernels", lambda r: count(r["kernels"]), numeric=True),
+        ),
+        [r for r in rows if r["status"] == "ok"],
+    )
+    if len(found.columns) > 1:
+        yield Heading(text="Allocations, memory and kernels of one run of each")
+        yield found
+
+
+def without_time(rows: list[Row]) -> Iterator[Block]:
+    missing = [r for r in rows if r["status"] != "ok"]
+    if missing:
+        yield Heading(text="Without a time")
+        yield table_of(
+            (
+                field("benchmark", lambda r: str(r["key"])),
+                field("status", lambda r: str(r["status"])),
+                field("reason", lambda r: str(r["reason"])),
+            ),
+            missing,
+        )
+
+
+def run_rows(document: Document) -> list[Row]:
+    """A row a benchmark, for CSV; raw samples stay in JSON."""
+    whole = ("id", "date", "suite", "tool")
+    return [
+        {**{name: document[name] for name in whole}, **{n: v for n, v in row.items() if n != "processes"}}
+        | {"process_count": len(row["processes"])}
+        for row in document["rows"]
+    ]
