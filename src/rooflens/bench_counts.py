@@ -14,17 +14,17 @@ from rooflens.benches.bench_subject import Ready
 from rooflens.benches.device import Device
 from rooflens.benches.profiled import OURS, Spent, profiled
 from rooflens.benches.subject import Subject
-from rooflens.benches.suite import Test
+from rooflens.benches.suite import Case
 
 _RUN = f"{OURS}run"
 
 
 def counted(
-    row: BenchRow, test: Test, made: Subject, dtype: str, found: Ready, device: Device, on: str | None
+    row: BenchRow, case: Case, made: Subject, dtype: str, found: Ready, device: Device, on: str | None
 ) -> BenchRow:
     seen, whole = spent(found.run, device), spent(found.whole, device)
     blocks, python_bytes = python_side(found.run)
-    work = roof_work(test, row.benchmark.pass_, made, dtype, device.name, on)
+    work = roof_work(case, row.benchmark.pass_, made, dtype, device.name, on)
     return replace(
         row,
         allocated=Allocated(

@@ -24,7 +24,7 @@ from rooflens.benches.measure import device_name, versions
 from rooflens.benches.pinning import pinned
 from rooflens.benches.reference import Reference, reference_s
 from rooflens.benches.sampling import Budget
-from rooflens.benches.suite import Test
+from rooflens.benches.suite import Case
 from rooflens.errors import RooflensError
 from rooflens.frontends.pytorch.load import prints_aside
 
@@ -33,10 +33,10 @@ MOST_SAMPLES = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """`tests`, each with a pass, in the order they run. `counting`: this process also says what a row allocates, launches
+    """`cases`, each with a pass, in the order they run. `counting`: this process also says what a row allocates, launches
     and has to do; `on` names the chip whose roof is asked."""
 
-    tests: tuple[tuple[Test, str], ...]
+    cases: tuple[tuple[Case, str], ...]
     folder: str
     device: str
     seconds: float
@@ -47,8 +47,8 @@ class Job:
     @staticmethod
     def of(text: str) -> "Job":
         found = json.loads(text)
-        tests = tuple((Test(**{**t, "passes": tuple(t["passes"])}), p) for t, p in found.pop("tests"))
-        return Job(tests=tests, **found)
+        cases = tuple((Case(**{**t, "passes": tuple(t["passes"])}), p) for t, p in found.pop("cases"))
+        return Job(cases=cases, **found)
 
 
 def main() -> None:
@@ -76,18 +76,18 @@ def told(job: Job) -> Iterator[dict[str, Any]]:
     }
     with pinned(cpus), switches("fp32", facts.threads):
         reference = Reference(device)
-    for test, pass_ in job.tests:
-        yield {"begins": f"{test.name}/{pass_}"}
-        with pinned(cpus), switches(test.dtype or "fp32", facts.threads):
-            yield {"row": stored_row(_row(job, test, pass_, device, reference))}
+    for case, pass_ in job.cases:
+        yield {"begins": f"{case.name}/{pass_}"}
+        with pinned(cpus), switches(case.dtype or "fp32", facts.threads):
+            yield {"row": stored_row(_row(job, case, pass_, device, reference))}
 
 
-def _row(job: Job, test: Test, pass_: str, device: Device, reference: Reference) -> BenchRow:
+def _row(job: Job, case: Case, pass_: str, device: Device, reference: Reference) -> BenchRow:
     """What user code and kernels may raise is this row's alone."""
-    row = BenchRow(benchmark=Benchmark(name=test.name, pass_=pass_, source=test.source, threshold=test.threshold))
+    row = BenchRow(benchmark=Benchmark(name=case.name, pass_=pass_, source=case.source, threshold=case.threshold))
     try:
-        row = replace(row, benchmark=replace(row.benchmark, code_hash=code_hash(test, Path(job.folder))))
-        return _measured(row, job, test, device, reference)
+        row = replace(row, benchmark=replace(row.benchmark, code_hash=code_hash(case, Path(job.folder))))
+        return _measured(row, job, case, device, reference)
     except NoGradient as error:
         return replace(row, status=NO_ANSWER, reason=f"no gradient: {error}")
     except (Exception, SystemExit) as error:
@@ -97,19 +97,19 @@ def _row(job: Job, test: Test, pass_: str, device: Device, reference: Reference)
         device.release()
 
 
-def _measured(row: BenchRow, job: Job, test: Test, device: Device, reference: Reference) -> BenchRow:
+def _measured(row: BenchRow, job: Job, case: Case, device: Device, reference: Reference) -> BenchRow:
     pass_ = row.benchmark.pass_
-    made, dtype = subject_of(test, Path(job.folder))
+    made, dtype = subject_of(case, Path(job.folder))
     lacking = device.lacks(made.bytes * (1 if pass_ == "forward" else 2))
     if lacking:
         return replace(row, status=NO_MEMORY, reason=lacking)
-    found = ready(test, pass_, made, dtype, device.name)
+    found = ready(case, pass_, made, dtype, device.name)
     row = replace(row, benchmark=replace(row.benchmark, shape=shape_of(found.subject, found.outputs())))
     before = reference.samples_s()
     samples = _sampled(found, job, device)
     times = ProcessTimes(process=job.process, samples=samples, reference_s=reference_s(before, reference.samples_s()))
     row = replace(row, processes=(times,))
-    return counted(row, test, made, dtype, found, device, job.on) if job.counting else row
+    return counted(row, case, made, dtype, found, device, job.on) if job.counting else row
 
 
 def _sampled(found: Ready, job: Job, device: Device) -> Any:

@@ -19,12 +19,12 @@ from rooflens.benches.bench_run import FAILED, NOT_RUN, OK, BenchMachine, Benchm
 from rooflens.benches.bench_stored import restored_row
 from rooflens.benches.revision import checked_out, revision_of
 from rooflens.benches.sampling import now
-from rooflens.benches.suite import Suite, Test
+from rooflens.benches.suite import Suite, Case
 from rooflens.errors import InputError
 from rooflens.hardware.identity import fingerprint, identity
 from rooflens.version import __version__
 
-Rows = tuple[tuple[Test, str], ...]
+Rows = tuple[tuple[Case, str], ...]
 Progress = Callable[[str, int, int], None]
 _ENDED = "the process that measured it ended early"
 
@@ -50,7 +50,7 @@ class _Side:
 
     @property
     def todo(self) -> Rows:
-        return tuple((t, p) for t in self.suite.tests for p in t.passes)
+        return tuple((t, p) for t in self.suite.cases for p in t.passes)
 
 
 def bench_run(suite: Suite, options: Options, progress: Progress) -> BenchRun:
@@ -115,7 +115,7 @@ def _measured(side: _Side, todo: Rows, number: int, options: Options) -> Iterato
     """Rows of one process in turn; of one that dies, the row that it was at too."""
     suite, at = side.suite, None
     job = {
-        "tests": [(asdict(test), pass_) for test, pass_ in todo],
+        "cases": [(asdict(case), pass_) for case, pass_ in todo],
         "folder": str(suite.folder),
         "device": options.device,
         "seconds": suite.time_s / suite.processes,
@@ -135,8 +135,8 @@ def _measured(side: _Side, todo: Rows, number: int, options: Options) -> Iterato
                 side.facts = told
         status = child.wait()
     if at is not None or (status and not side.facts):
-        test, pass_ = todo[0] if at is None else next(row for row in todo if f"{row[0].name}/{row[1]}" == at)
-        yield _lost(test, pass_, status)
+        case, pass_ = todo[0] if at is None else next(row for row in todo if f"{row[0].name}/{row[1]}" == at)
+        yield _lost(case, pass_, status)
 
 
 @contextmanager
@@ -171,9 +171,9 @@ def _weighed(row: BenchRow, suite: Suite) -> BenchRow:
     return replace(row, benchmark=replace(row.benchmark, threshold=threshold))
 
 
-def _lost(test: Test, pass_: str, status: int) -> BenchRow:
+def _lost(case: Case, pass_: str, status: int) -> BenchRow:
     ended = f"signal {-status}" if status < 0 else f"status {status}"
-    benchmark = Benchmark(name=test.name, pass_=pass_, source=test.source, threshold=test.threshold)
+    benchmark = Benchmark(name=case.name, pass_=pass_, source=case.source, threshold=case.threshold)
     return BenchRow(benchmark=benchmark, status=FAILED, reason=f"{_ENDED}: {ended}")
 
 
@@ -212,6 +212,6 @@ def _run_of(side: _Side, options: Options, session: str | None, stopped_by: str)
     )
 
 
-def _not_run(test: Test, pass_: str) -> BenchRow:
-    benchmark = Benchmark(name=test.name, pass_=pass_, source=test.source, threshold=test.threshold)
+def _not_run(case: Case, pass_: str) -> BenchRow:
+    benchmark = Benchmark(name=case.name, pass_=pass_, source=case.source, threshold=case.threshold)
     return BenchRow(benchmark=benchmark, status=NOT_RUN, reason="the run ended before it")

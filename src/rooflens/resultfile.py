@@ -48,6 +48,10 @@ def checked_profile(path: str, document: dict[str, Any]) -> dict[str, Any]:
     return _held(path, document, PROFILE_SCHEMA)
 
 
+def checked_bench_run(path: str, document: dict[str, Any]) -> dict[str, Any]:
+    return _held(path, document, BENCH_SCHEMA)
+
+
 def _held(path: str, document: dict[str, Any], schema: str) -> dict[str, Any]:
     for where, what in faults(document, published(schema), ""):
         raise ConfigError(f"{path}: field '{where}' {what}: {_CURE}")

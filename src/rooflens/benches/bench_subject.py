@@ -1,6 +1,6 @@
-"""A test of a suite and a pass in, something to run again and again out, with what it is run on.
+"""A case of a suite and a pass in, something to run again and again out, with what it is run on.
 
-Forward is as in inference unless the test says otherwise. Backward is what autograd makes of one forward pass, over and
+Forward is as in inference unless the case says otherwise. Backward is what autograd makes of one forward pass, over and
 over, with gradients for inputs as for parameters: a layer inside a network passes them on. A step is an optimizer's.
 """
 
@@ -16,7 +16,7 @@ from torch import nn
 
 from rooflens.benches.replay import spread
 from rooflens.benches.subject import Subject
-from rooflens.benches.suite import Test
+from rooflens.benches.suite import Case
 from rooflens.benches.whole import forward_run
 from rooflens.frontends.pytorch.load import module_of
 from rooflens.frontends.pytorch.text_net import text_net
@@ -48,15 +48,15 @@ class Ready:
             return tuple(outputs_in(self.subject.module(*self.subject.args, **self.subject.kwargs)))
 
 
-def subject_of(test: Test, folder: Path) -> tuple[Subject, str]:
+def subject_of(case: Case, folder: Path) -> tuple[Subject, str]:
     """As its author made it, before any tensor has values, and the type that it computes in."""
-    if test.layer is not None:
-        dtype = test.dtype or "fp32"
-        net, given = text_net(test.layer, TORCH_DTYPES[dtype])
+    if case.layer is not None:
+        dtype = case.dtype or "fp32"
+        net, given = text_net(case.layer, TORCH_DTYPES[dtype])
         return Subject(module=net, args=(), kwargs={k: _over_the_table(t, net) for k, t in given.items()}), dtype
-    found = module_of(_placed(test.model or "", folder), Request())
+    found = module_of(_placed(case.model or "", folder), Request())
     args, kwargs = found.inputs
-    return Subject(module=found.module, args=args, kwargs=kwargs), test.dtype or own_dtype(found.module)
+    return Subject(module=found.module, args=args, kwargs=kwargs), case.dtype or own_dtype(found.module)
 
 
 def _over_the_table(given: torch.Tensor, net: nn.Module) -> torch.Tensor:
@@ -71,23 +71,23 @@ def _placed(model: str, folder: Path) -> str:
     return str(folder / model) if ".py:" in model else model
 
 
-def code_hash(test: Test, folder: Path) -> str:
+def code_hash(case: Case, folder: Path) -> str:
     """Of the layer text, or of the whole file that the function stands in."""
-    if test.layer is not None:
-        text = " ".join(test.layer.split()).encode()
-    elif ".py:" in (test.model or ""):
-        text = Path(_placed(test.model or "", folder).rpartition(":")[0]).read_bytes()
+    if case.layer is not None:
+        text = " ".join(case.layer.split()).encode()
+    elif ".py:" in (case.model or ""):
+        text = Path(_placed(case.model or "", folder).rpartition(":")[0]).read_bytes()
     else:
-        text = (test.model or "").encode()
+        text = (case.model or "").encode()
     return hashlib.sha256(text).hexdigest()[:12]
 
 
-def ready(test: Test, pass_: str, made: Subject, dtype: str, device: str) -> Ready:
+def ready(case: Case, pass_: str, made: Subject, dtype: str, device: str) -> Ready:
     """With values, on the device."""
-    learning = pass_ != "forward" or test.training
+    learning = pass_ != "forward" or case.training
     subject = made.to_run(device, training=learning, dtype=TORCH_DTYPES[dtype], channels_last=False)
     if pass_ == "step":
-        return _stepping(test.optimizer or "", subject)
+        return _stepping(case.optimizer or "", subject)
     if pass_ == "backward":
         return _backward(_learning(subject))
     run = _learnt_forward(subject) if learning else forward_run(subject, nullcontext)

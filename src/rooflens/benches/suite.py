@@ -42,7 +42,7 @@ _ROW_KEYS = ("name", "layer", "model", "passes", "mode", "optimizer", "threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Test:
+class Case:
     """What is run: layer text, or a model: a zoo name, or `file.py:function` beside the suite's file. `optimizer`: instead
     of passes, one step of it. `training`: the forward pass as in training."""
 
@@ -66,10 +66,10 @@ class Test:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """`folder`: what files of tests are named from."""
+    """`folder`: what files of cases are named from."""
 
     name: str
-    tests: tuple[Test, ...]
+    cases: tuple[Case, ...]
     folder: Path
     time_s: float = TIME_S
     processes: int = LEAST_PROCESSES
@@ -79,18 +79,18 @@ class Suite:
         """Tests whose name, or name/pass, holds one of the patterns (`conv*`, `*/backward`)."""
         if not patterns:
             return self
-        kept = tuple(replace(t, passes=p) for t in self.tests if (p := _wanted(t, patterns)))
+        kept = tuple(replace(t, passes=p) for t in self.cases if (p := _wanted(t, patterns)))
         if not kept:
-            known = [k for t in self.tests for k in (t.name, *t.keys)]
+            known = [k for t in self.cases for k in (t.name, *t.keys)]
             raise InputError(
                 f"--only {','.join(patterns)}: suite '{self.name}' has no such benchmark.{nearest(patterns[0], known)}"
             )
-        return replace(self, tests=kept)
+        return replace(self, cases=kept)
 
 
-def _wanted(test: Test, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    named = any(fnmatch.fnmatchcase(test.name, p) for p in patterns)
-    keys = zip(test.passes, test.keys, strict=True)
+def _wanted(case: Case, patterns: tuple[str, ...]) -> tuple[str, ...]:
+    named = any(fnmatch.fnmatchcase(case.name, p) for p in patterns)
+    keys = zip(case.passes, case.keys, strict=True)
     return tuple(pass_ for pass_, key in keys if named or any(fnmatch.fnmatchcase(key, p) for p in patterns))
 
 
@@ -115,22 +115,22 @@ def _one(text: str, folder: Path) -> Suite:
         return read_suite(SUITES / f"{text}.toml")
     if text.lower().endswith(".toml"):
         return read_suite(folder / text)
-    test = _test_of(text)
-    return Suite(name=_short(test.source), tests=(test,), folder=folder)
+    case = _test_of(text)
+    return Suite(name=_short(case.source), cases=(case,), folder=folder)
 
 
-def _test_of(text: str) -> Test:
+def _test_of(text: str) -> Case:
     if "|" in text:
         parse_layers(text)
-        return Test(name=_short(text), layer=text)
+        return Case(name=_short(text), layer=text)
     if ".py:" in text:
-        return Test(name=text.rpartition(":")[2], model=text)
+        return Case(name=text.rpartition(":")[2], model=text)
     if not _ZOO.match(text) or text in CATALOGUE_LATER or nearest(text, suite_names()):
         raise ModelError(
             f"benchmark '{text[:60]}': give a suite ({' '.join(suite_names())}), a bench.toml, layer text such as "
             "'8x64x32x32 | conv2d 128 k3 p1 bias', file.py:function, or a zoo name"
         )
-    return Test(name=text, model=text)
+    return Case(name=text, model=text)
 
 
 def _short(source: str) -> str:
@@ -141,13 +141,13 @@ def _short(source: str) -> str:
 
 def _joined(suites: list[Suite]) -> Suite:
     """Files are named from one folder."""
-    folders = {s.folder for s in suites if any(t.model for t in s.tests)}
+    folders = {s.folder for s in suites if any(t.model for t in s.cases)}
     if len(folders) > 1:
         raise InputError("suites with models in different folders: run them one after the other")
     first = suites[0]
-    tests = tuple(t for s in suites for t in s.tests)
+    cases = tuple(t for s in suites for t in s.cases)
     name = "+".join(dict.fromkeys(s.name for s in suites))
-    return replace(first, name=name, tests=tests, folder=next(iter(folders), first.folder))
+    return replace(first, name=name, cases=cases, folder=next(iter(folders), first.folder))
 
 
 def read_suite(path: Path) -> Suite:
@@ -159,7 +159,7 @@ def read_suite(path: Path) -> Suite:
         raise ConfigError(f"{path}: benchmark: holds no benchmarks: write [[benchmark]] tables with a layer or a model")
     suite = Suite(
         name=reader.text("name") or path.stem,
-        tests=tuple(_read_test(f"{path}: benchmark[{i}]", r, reader.dtype()) for i, r in enumerate(rows)),
+        cases=tuple(_read_test(f"{path}: benchmark[{i}]", r, reader.dtype()) for i, r in enumerate(rows)),
         folder=path.parent,
         time_s=reader.seconds("time", TIME_S),
         processes=reader.count("processes", LEAST_PROCESSES),
@@ -170,13 +170,13 @@ def read_suite(path: Path) -> Suite:
 
 
 def _check_names(suite: Suite, where: str) -> None:
-    names = [t.name for t in suite.tests]
+    names = [t.name for t in suite.cases]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         raise ConfigError(f"{where}: two benchmarks are named '{twice}': give each a name of its own")
 
 
-def _read_test(where: str, found: Any, dtype: str | None) -> Test:
+def _read_test(where: str, found: Any, dtype: str | None) -> Case:
     if not isinstance(found, dict):
         raise ConfigError(f"{where}: must be a table, [[benchmark]], with a layer or a model")
     reader = _Reader(where, found, _ROW_KEYS)
@@ -188,7 +188,7 @@ def _read_test(where: str, found: Any, dtype: str | None) -> Test:
     if model is not None:
         reader.at("model", lambda: _test_of(model))
     optimizer = reader.choice("optimizer", tuple(STATES))
-    return Test(
+    return Case(
         name=reader.text("name") or _short(layer or model or ""),
         layer=layer,
         model=model,

@@ -2,10 +2,20 @@
 
 from typing import Any
 
-from rooflens.errors import ConfigError
+from rooflens.benches.bench_run import BenchRun
+from rooflens.benches.bench_stored import restored
+from rooflens.errors import ConfigError, FormatError, SchemaError
 from rooflens.jsonfile import read_json
 from rooflens.report.document import COMPARISON_SCHEMA
-from rooflens.resultfile import MACHINE_SCHEMA, PROFILE_SCHEMA, checked_analysis, checked_machine, checked_profile
+from rooflens.resultfile import (
+    BENCH_SCHEMA,
+    MACHINE_SCHEMA,
+    PROFILE_SCHEMA,
+    checked_analysis,
+    checked_bench_run,
+    checked_machine,
+    checked_profile,
+)
 
 
 def read_documents(path: str) -> list[dict[str, Any]]:
@@ -21,3 +31,15 @@ def read_documents(path: str) -> list[dict[str, Any]]:
     if not isinstance(analyses, list) or not analyses:
         raise ConfigError(f"{path}: field 'analyses' holds no results: save the result again")
     return [checked_analysis(f"{path}: analyses[{place}]", d) for place, d in enumerate(analyses)]
+
+
+def read_run(path: str) -> BenchRun:
+    """A run of benchmarks, as `rooflens bench run --format json` prints it."""
+    found = read_json(path)
+    kind = found.get("schema") if isinstance(found, dict) else None
+    family, _, _ = str(kind).partition("/")
+    if family == BENCH_SCHEMA.partition("/")[0] and kind != BENCH_SCHEMA:
+        raise SchemaError(f"{path}: schema '{kind}', and this version reads '{BENCH_SCHEMA}': use the rooflens that wrote it")
+    if kind != BENCH_SCHEMA or found.get("kind") != "run":
+        raise FormatError(f"{path}: not a run of benchmarks: give what 'rooflens bench run --format json' printed")
+    return restored(checked_bench_run(path, found))
