@@ -7,7 +7,7 @@ UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/pip install --disable-pip-version-check) -q
 WORKERS ?= 2
 
-.PHONY: demo test check format clean
+.PHONY: demo test soak check format clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,10 @@ demo: $(VENV)/.base
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+# What the tests do ten times, a hundred times: writers killed at random moments, many writers at once.
+soak: $(VENV)/.dev
+	ROOFLENS_SOAK=100 $(BIN)/python -m pytest -q -m soak
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -18,6 +18,7 @@ from rooflens.store.damage import BESIDE, PATIENCE_S, Damaged, kind_of, told
 
 _UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 _RETRY_S = 0.02
+LEAST_BYTES = 512  # a page of SQLite's is never smaller
 
 
 def to_read(path: Path, stack: ExitStack) -> sqlite3.Connection:
@@ -138,6 +139,8 @@ def _size(path: Path) -> int:
 def _checked(connection: sqlite3.Connection, path: Path) -> int:
     """The schema's number, 0 of a store yet to be made."""
     if schema.is_blank(connection):
+        if 0 < _size(path) < LEAST_BYTES:  # of one byte SQLite says that it is none
+            raise Damaged("it is no database")
         return 0
     if not schema.is_store(connection):
         raise Damaged("it does not say that it is one of rooflens")
