@@ -356,7 +356,7 @@ def test_verbs_of_baselines_and_merge(cli, tmp_path: Path) -> None:
     lines = cli("bench", "baseline", "list", "--store", "a.db", "--format", "csv").stdout.splitlines()
     assert lines == ["name,run,date,suite", f"before,{first.id},{first.date},{SUITE}"]
     lines = cli("bench", "merge", "b.db", "--store", "a.db", "--format", "csv").stdout.splitlines()
-    assert lines == ["store,added,already,baselines,taken", "b.db,0,3,,after"]
+    assert lines == ["store,added,already,baselines,taken", "b.db,0,3,after,"]  # the name is free again
 
 
 # where it is
