@@ -16,6 +16,7 @@ from pathlib import Path
 from timing import table
 
 from rooflens.benches.bench_run import BenchMachine, Benchmark, BenchRow, BenchRun, ProcessTimes
+from rooflens.benches.bench_stored import stored
 from rooflens.benches.sampling import Samples
 from rooflens.store.records import packed
 from rooflens.store.store import open_store
@@ -75,7 +76,7 @@ def plain(path: str) -> sqlite3.Connection:
 
 
 def write_plain(path: str, writer: int, each: int, ready: Barrier) -> None:
-    rows = [(r.id, packed(r)) for r in (small_run(writer, place) for place in range(each))]
+    rows = [(r.id, packed(stored(r))) for r in (small_run(writer, place) for place in range(each))]
     with closing(plain(path)) as connection:
         ready.wait()
         for row in rows:

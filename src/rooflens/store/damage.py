@@ -31,7 +31,10 @@ def told(path: Path, error: Exception) -> Exception:
             f"{path}: another process has held it for {PATIENCE_S:.0f} s: try again when that one is done"
         )
     if code in _FULL:
-        return StoreError(f"{path}: cannot be written: {error}: nothing was changed: is the disk full?")
+        how = "written" if code == sqlite3.SQLITE_FULL else "read or written"
+        return StoreError(
+            f"{path}: cannot be {how}: {error}: nothing was changed: see that its disk has room and works"
+        )
     if code in _SHUT:
         return StoreError(f"{path}: cannot be opened or written: {error}: allow it, or name another file with --store")
     return StoreError(

@@ -21,6 +21,16 @@ _RETRY_S = 0.02
 LEAST_BYTES = 512  # a page of SQLite's is never smaller
 
 
+def followed(path: Path) -> Path:
+    """What stands beside a store stands beside the file itself, not beside a link to it."""
+    try:
+        return path.resolve() if path.is_symlink() else path
+    except (OSError, RuntimeError, ValueError) as error:
+        raise FileError(
+            f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}: check the path"
+        ) from None
+
+
 def to_read(path: Path, stack: ExitStack) -> sqlite3.Connection:
     if not present(path):
         raise StoreError(
@@ -126,6 +136,7 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
         f"{path.absolute().as_uri()}?{how}", uri=True, timeout=PATIENCE_S, isolation_level=None
     )
     connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA trusted_schema = OFF")  # a store to merge may come from anybody
     return connection
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rooflens.benches.bench_run import BenchRun
+from rooflens.benches.bench_run import BenchRun, hash_of
 from rooflens.benches.bench_stored import restored, stored
 from rooflens.errors import StoreError
 
@@ -67,10 +67,16 @@ class Merged:
 
 
 def columns_of(run: BenchRun) -> dict[str, Any]:
-    revision = run.revision
+    revision, document = run.revision, stored(run)
+    try:
+        id = hash_of(document)
+    except ValueError:
+        raise StoreError(
+            f"a run of suite '{run.suite}' has a number that is not finite: nothing of it was kept"
+        ) from None
     columns = {
         "at_us": _microseconds(run.date),
-        "id": run.id,
+        "id": id,
         "date": run.date,
         "suite": run.suite,
         "tool": run.tool,
@@ -82,7 +88,7 @@ def columns_of(run: BenchRun) -> dict[str, Any]:
         "fingerprint": run.machine.fingerprint,
         "note": run.note,
     }
-    return {**{name: _encodable(value) for name, value in columns.items()}, "document": packed(run)}
+    return {**{name: _encodable(value) for name, value in columns.items()}, "document": packed(document)}
 
 
 def summary_of(columns: dict[str, Any], baselines: tuple[str, ...]) -> Summary:
@@ -103,9 +109,9 @@ def summary_of(columns: dict[str, Any], baselines: tuple[str, ...]) -> Summary:
     )
 
 
-def packed(run: BenchRun) -> bytes:
+def packed(document: dict[str, Any]) -> bytes:
     """ASCII, so that text which no encoding knows comes back as it was."""
-    text = json.dumps(stored(run), separators=(",", ":"), allow_nan=False)
+    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
     if len(text) > MAX_DOCUMENT_BYTES:
         raise StoreError(
             f"a run of {len(text)} bytes is more than a store takes ({MAX_DOCUMENT_BYTES}): split the suite"

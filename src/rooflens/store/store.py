@@ -34,7 +34,7 @@ _INSERT = (
 def open_store(path: str | Path, *, write: bool) -> Iterator["Store"]:
     """`write` makes it where it is not there yet, and brings an older one up to date."""
     with ExitStack() as stack:
-        file = Path(path)
+        file = opening.followed(Path(path))
         connection = opening.to_write(file, stack) if write else opening.to_read(file, stack)
         yield Store(file, connection)
 
@@ -109,6 +109,8 @@ class Store:
         runs = [f"{s.id} ({s.date})" for s in self.summaries(suite)]
         there = f"baselines: {', '.join(names) or 'none'}; runs{of}: {', '.join(runs[:LISTED]) or 'none'}"
         more = f" and {len(runs) - LISTED} more" if len(runs) > LISTED else ""
+        if not runs:
+            there += ": 'rooflens bench run' adds one"
         return InputError(f"{self.path}: no run '{reference}'{of}: {there}{more}.{nearest(reference, names)}")
 
     # baselines
