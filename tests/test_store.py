@@ -167,6 +167,16 @@ def test_a_run_is_kept_once(tmp_path: Path) -> None:
         assert [s.id for s in store.summaries()] == [run.id]
 
 
+def test_other_tools_can_read_a_run(tmp_path: Path) -> None:
+    (run,) = filled(tmp_path / "a.db", range(1))
+    connection = sqlite3.connect(tmp_path / "a.db")
+    try:
+        ((document,),) = connection.execute("SELECT document FROM runs WHERE id = ?", (run.id,)).fetchall()
+    finally:
+        connection.close()
+    assert json.loads(gzip.decompress(document)) == stored(run)
+
+
 def test_summaries_say_what_the_run_says(tmp_path: Path) -> None:
     first, second = a_run(1), replace(a_run(2, suite="other"), revision=None, note="fused")
     with open_store(tmp_path / "a.db", write=True) as store:
@@ -508,8 +518,11 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monke
     assert held(path) == (run,)
 
 
-def test_every_migration_has_the_next_number() -> None:
+def test_every_migration_has_the_next_number_and_is_documented() -> None:
     assert [m.number for m in schema.MIGRATIONS] == list(range(1, schema.SCHEMA + 1))
+    text = " ".join((Path(__file__).parent.parent / "docs" / "bench-store.md").read_text().split())
+    steps = "; ".join(f"{m.number}: {m.what}" for m in schema.MIGRATIONS)
+    assert f"has a number, {schema.SCHEMA} in this version ({steps})" in text
 
 
 def test_a_newer_store_is_refused_and_left_alone(cli, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What went wrong with a store in, the one line that a user gets out. Of a damaged one a copy is kept first."""
 
+import contextlib
 import filecmp
-import itertools
 import os
 import shutil
 import sqlite3
@@ -49,7 +49,7 @@ def kind_of(error: Exception) -> int:
 
 
 def kept(path: Path) -> str:
-    """Nobody may have closed the file meanwhile through SQLite: call it when our own connections are closed."""
+    """When our own connections to the file are closed: reading it aside of SQLite would take their locks away."""
     try:
         return f"a copy is kept as {_copied(path).name}"
     except OSError as error:
@@ -58,13 +58,14 @@ def kept(path: Path) -> str:
 
 def _copied(path: Path) -> Path:
     """Never over an earlier copy, and no second one of the same bytes."""
-    for number in itertools.count(1):
+    number = 0
+    while True:
+        number += 1
         copy = path.with_name(f"{path.name}.corrupt-{number}")
         if _same(path, copy):
             return copy
-        if not any(os.path.lexists(f"{copy}{ending}") for ending in ("", *BESIDE)):
+        with contextlib.suppress(FileExistsError):
             return _copy(path, copy)
-    raise AssertionError("unreachable: numbers do not end")
 
 
 def _same(path: Path, copy: Path) -> bool:

@@ -195,7 +195,8 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
 
 def _set_up(connection: sqlite3.Connection) -> None:
     """FULL: a run that was acknowledged outlives a loss of power too. A file system that cannot share memory between
-    processes has no WAL; there SQLite stays with its journal, which is as safe."""
+    processes has no WAL; there SQLite stays with its journal, which is as safe. Where several processes make one store,
+    SQLite does not wait by itself for its turn to set the WAL."""
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     end = time.monotonic() + PATIENCE_S
@@ -203,9 +204,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
-        except (
-            sqlite3.OperationalError
-        ) as error:  # several processes make one store: SQLite does not wait here by itself
+        except sqlite3.OperationalError as error:
             if kind_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
         time.sleep(_RETRY_S)
