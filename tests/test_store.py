@@ -37,6 +37,7 @@ from rooflens.store import schema
 from rooflens.store.place import store_to_read, store_to_write
 from rooflens.store.records import Taken
 from rooflens.store.store import open_store
+from rooflens.version import __version__
 
 SOAK = int(os.environ.get("ROOFLENS_SOAK", "10"))  # how often a writer is killed; a tenth of what each of many writes
 STORING = str(Path(__file__).parent / "storing.py")
@@ -351,6 +352,7 @@ def test_verbs_of_baselines_and_merge(cli, tmp_path: Path) -> None:
     assert json.loads(done.stdout) == {
         "schema": "rooflens.bench/1",
         "kind": "baselines",
+        "rooflens_version": __version__,
         "store": "a.db",
         "baselines": [
             {"name": "after", "run": second.id, "date": second.date, "suite": SUITE},

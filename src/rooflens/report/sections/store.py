@@ -2,15 +2,14 @@
 
 from typing import Any
 
+from rooflens.report.bench import bench_document
 from rooflens.report.blocks import Block, Column, Heading, Paragraph, Table
 from rooflens.store.records import Baseline, Merged
-
-SCHEMA = "rooflens.bench/1"
 
 
 def baselines_document(store: str, baselines: tuple[Baseline, ...]) -> dict[str, Any]:
     rows = [{"name": b.name, "run": b.run, "date": b.date, "suite": b.suite} for b in baselines]
-    return {"schema": SCHEMA, "kind": "baselines", "store": store, "baselines": rows}
+    return {**bench_document("baselines"), "store": store, "baselines": rows}
 
 
 def baselines_blocks(document: dict[str, Any]) -> tuple[Block, ...]:
@@ -22,7 +21,7 @@ def baselines_blocks(document: dict[str, Any]) -> tuple[Block, ...]:
 
 
 def merge_document(store: str, found: list[tuple[str, Merged]]) -> dict[str, Any]:
-    return {"schema": SCHEMA, "kind": "merge", "store": store, "stores": [_merged(*f) for f in found]}
+    return {**bench_document("merge"), "store": store, "stores": [_merged(*f) for f in found]}
 
 
 def _merged(other: str, merged: Merged) -> dict[str, Any]:
