@@ -19,7 +19,7 @@ from rooflens.bench_roof import roof_work
 from rooflens.benches.bench_run import BenchRow, BenchRun
 from rooflens.benches.bench_stored import restored, stored
 from rooflens.benches.bench_subject import NoGradient, ready, shape_of, subject_of
-from rooflens.benches.suite import Suite, Case, read_suite, suite_names, suite_of
+from rooflens.benches.suite import Case, Suite, read_suite, suite_names, suite_of
 from rooflens.benching import Options, bench_run
 from rooflens.errors import ConfigError, InputError, ModelError
 from rooflens.report.saved import read_run

@@ -271,3 +271,25 @@ def test_runs_hold_what_they_were_made_of() -> None:
     assert found.base is base
     assert found.new is new
     assert replace(base, note="x").id != base.id
+
+
+# other work on the machine
+
+
+def busy(row: BenchRow, *shares: float) -> BenchRow:
+    processes = zip(row.processes, shares, strict=True)
+    return replace(row, processes=tuple(replace(p, others_share=s) for p, s in processes))
+
+
+def test_processes_on_a_busy_machine_are_no_evidence() -> None:
+    """Four of five had a machine of their own."""
+    found = verdict(busy(row("a", NEAR), 0, 0, 0, 0, 0), busy(row("a", times(2.0)), 0, 0.9, 0, 0, 0))
+    assert found.verdict == "inconclusive"
+    assert "4 of 5 processes" in found.why
+    assert found.ratio == pytest.approx(2.0, rel=0.02)
+
+
+def test_enough_quiet_processes_are_evidence() -> None:
+    seven = [*NEAR, 9.0, 9.0]
+    found = verdict(busy(row("a", seven), 0, 0, 0, 0, 0, 0.5, 1.8), row("a", times(1.2)))
+    assert found.verdict == "slower"

@@ -21,6 +21,7 @@ from rooflens.benches.device import Device, device_of, switches
 from rooflens.benches.host import host_facts, one_cpu_per_core
 from rooflens.benches.isolated import described, is_out_of_memory
 from rooflens.benches.measure import device_name, versions
+from rooflens.benches.others import watched
 from rooflens.benches.pinning import pinned
 from rooflens.benches.reference import Reference, reference_s
 from rooflens.benches.sampling import Budget
@@ -105,16 +106,21 @@ def _measured(row: BenchRow, job: Job, case: Case, device: Device, reference: Re
         return replace(row, status=NO_MEMORY, reason=lacking)
     found = ready(case, pass_, made, dtype, device.name)
     row = replace(row, benchmark=replace(row.benchmark, shape=shape_of(found.subject, found.outputs())))
-    before = reference.samples_s()
-    samples = _sampled(found, job, device)
-    times = ProcessTimes(process=job.process, samples=samples, reference_s=reference_s(before, reference.samples_s()))
-    row = replace(row, processes=(times,))
+    row = replace(row, processes=(_timed(found, job, device, reference),))
     return counted(row, case, made, dtype, found, device, job.on) if job.counting else row
 
 
-def _sampled(found: Ready, job: Job, device: Device) -> Any:
-    with device.working():
-        return device.sampled(found.run, Budget(total_s=job.seconds, most=MOST_SAMPLES))
+def _timed(found: Ready, job: Job, device: Device, reference: Reference) -> ProcessTimes:
+    """On a GPU what other processes do on the CPU says little."""
+    cpus = one_cpu_per_core(host_facts()) if device.name == "cpu" else ()
+    with watched(cpus) as others:
+        before = reference.samples_s()
+        with device.working():
+            samples = device.sampled(found.run, Budget(total_s=job.seconds, most=MOST_SAMPLES))
+        after = reference.samples_s()
+    return ProcessTimes(
+        process=job.process, samples=samples, reference_s=reference_s(before, after), others_share=others.share
+    )
 
 
 if __name__ == "__main__":

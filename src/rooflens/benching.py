@@ -19,7 +19,7 @@ from rooflens.benches.bench_run import FAILED, NOT_RUN, OK, BenchMachine, Benchm
 from rooflens.benches.bench_stored import restored_row
 from rooflens.benches.revision import checked_out, revision_of
 from rooflens.benches.sampling import now
-from rooflens.benches.suite import Suite, Case
+from rooflens.benches.suite import Case, Suite
 from rooflens.errors import InputError
 from rooflens.hardware.identity import fingerprint, identity
 from rooflens.version import __version__

@@ -36,11 +36,13 @@ class Benchmark:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessTimes:
     """One process's samples of one row. `reference_s`: what the reference workload took around them, None where there was
-    none. Runs that were taken in turns have processes of equal numbers side by side."""
+    none. `others_share`: how much of one CPU's time other processes took meanwhile, None where nobody knows. Runs that were
+    taken in turns have processes of equal numbers side by side."""
 
     process: int
     samples: Samples
     reference_s: float | None = None
+    others_share: float | None = None
 
     @property
     def time_s(self) -> float | None:

@@ -61,6 +61,7 @@ def _process(p: ProcessTimes) -> dict[str, Any]:
     return {
         "process": p.process,
         "reference_s": p.reference_s,
+        "others_share": p.others_share,
         "samples_s": list(p.samples.times_s),
         "warmups_s": list(p.samples.warmups_s),
         "rejected": [{"reason": w, "time_s": t if math.isfinite(t) else None} for w, t in p.samples.rejected],
@@ -85,7 +86,7 @@ def _restored_process(found: dict[str, Any]) -> ProcessTimes:
         rejected=rejected,
         switches=found["switches"],
     )
-    return ProcessTimes(process=found["process"], reference_s=found["reference_s"], samples=samples)
+    return ProcessTimes(samples=samples, **_picked(found, ("process", "reference_s", "others_share")))
 
 
 def _fields(record: Any, names: tuple[str, ...]) -> dict[str, Any]:

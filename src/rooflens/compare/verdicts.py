@@ -19,6 +19,7 @@ VERDICTS = (SLOWER, FASTER, INCONCLUSIVE, NOT_COMPARABLE, SAME)
 LEAST_PROCESSES = 5
 THRESHOLD = 0.05
 CONFIDENCE = 0.99
+BUSY = 0.15  # of one CPU's time to others: more than the ticks of an idle system
 TOGETHER_ROWS = 4  # fewer may well move together by themselves
 TOGETHER_SHARE = 0.9  # of the rows
 TOGETHER_SPREAD = 1.25  # a machine that slows down does not slow every kernel by the same
@@ -175,24 +176,26 @@ def _method(base: BenchRun, new: BenchRun, pairs: list[tuple[BenchRow, BenchRow]
     return NORMALISED if processes and all(p.reference_s for p in processes) else AS_MEASURED
 
 
-def _sides(base: BenchRow, new: BenchRow, method: str) -> tuple[list[float], list[float]]:
+def _sides(base: BenchRow, new: BenchRow, method: str, busiest: float = BUSY) -> tuple[list[float], list[float]]:
     """One number a process. Interleaved: those of pairs whose both sides have one, side by side."""
-    a, b = _numbers(base, method), _numbers(new, method)
+    a, b = _numbers(base, method, busiest), _numbers(new, method, busiest)
     if method == INTERLEAVED:
         both = sorted(a.keys() & b.keys())
         return [a[n] for n in both], [b[n] for n in both]
     return list(a.values()), list(b.values())
 
 
-def _numbers(row: BenchRow, method: str) -> dict[int, float]:
-    found = {p.process: (p.time_s, p.reference_s) for p in row.processes}
+def _numbers(row: BenchRow, method: str, busiest: float) -> dict[int, float]:
+    """Of processes whose machine was no busier than that with the work of others."""
+    found = {p.process: (p.time_s, p.reference_s) for p in row.processes if (p.others_share or 0.0) <= busiest}
     if method == NORMALISED:
         return {n: t / r for n, (t, r) in found.items() if t and r}
     return {n: t for n, (t, _) in found.items() if t}
 
 
 def _ratio(base: BenchRow, new: BenchRow, method: str) -> float | None:
-    a, b = _sides(base, new, method)
+    """Of all processes: what was seen, whether or not it is evidence."""
+    a, b = _sides(base, new, method, math.inf)
     if not a or not b:
         return None
     return median(y / x for x, y in zip(a, b, strict=True)) if method == INTERLEAVED else median(b) / median(a)
@@ -211,8 +214,9 @@ def _verdict(
     a, b = _sides(base, new, method)
     if min(len(a), len(b)) < LEAST_PROCESSES:
         return Verdict(
-            base=base, new=new, verdict=INCONCLUSIVE, threshold=limit, ratio=_ratio(base, new, method), why=_few(a, b)
-        )
+            base=base, new=new, verdict=INCONCLUSIVE, threshold=limit, ratio=_ratio(base, new, method),
+            why=_few(min(len(a), len(b)), base, new),
+        )  # fmt: skip
     found = (paired_interval if method == INTERLEAVED else ratio_interval)(a, b, confidence)
     verdict, why = _judged(found, limit) if moved is None else _judged_beside(found, moved)
     return Verdict(
@@ -227,9 +231,12 @@ def _verdict(
     )
 
 
-def _few(a: list[float], b: list[float]) -> str:
-    least = min(len(a), len(b))
-    return f"{least} process{'es' * (least != 1)} on one side: {LEAST_PROCESSES} are needed for a verdict"
+def _few(count: int, base: BenchRow, new: BenchRow) -> str:
+    """Which of two reasons it is: nobody ran more, or others kept the machine busy."""
+    ran = min(len(base.times_s), len(new.times_s))
+    if ran >= LEAST_PROCESSES:
+        return f"other work kept the machine busy: {count} of {ran} processes count, and {LEAST_PROCESSES} are needed"
+    return f"{ran} process{'es' * (ran != 1)} on one side: {LEAST_PROCESSES} are needed for a verdict"
 
 
 def _judged(found: Interval, limit: float) -> tuple[str, str]:

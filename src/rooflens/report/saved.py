@@ -39,7 +39,9 @@ def read_run(path: str) -> BenchRun:
     kind = found.get("schema") if isinstance(found, dict) else None
     family, _, _ = str(kind).partition("/")
     if family == BENCH_SCHEMA.partition("/")[0] and kind != BENCH_SCHEMA:
-        raise SchemaError(f"{path}: schema '{kind}', and this version reads '{BENCH_SCHEMA}': use the rooflens that wrote it")
+        raise SchemaError(
+            f"{path}: schema '{kind}', and this version reads '{BENCH_SCHEMA}': use the rooflens that wrote it"
+        )
     if kind != BENCH_SCHEMA or found.get("kind") != "run":
         raise FormatError(f"{path}: not a run of benchmarks: give what 'rooflens bench run --format json' printed")
     return restored(checked_bench_run(path, found))

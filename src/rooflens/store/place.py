@@ -30,7 +30,9 @@ def store_to_write(option: str | None) -> Path:
         return named
     folder = Path(FOLDER)
     try:
-        folder.mkdir(exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir()
+            (folder / ".gitignore").write_text("*\n")  # runs are no part of the project, and do not make it dirty
     except OSError as error:
         raise FileError(
             f"{folder}: cannot be made: {error.strerror}: name a file elsewhere with --store or {VARIABLE}"

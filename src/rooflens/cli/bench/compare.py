@@ -92,12 +92,16 @@ def _threshold(text: str | None) -> float | None:
 def _only_with_checkout(**given: object) -> None:
     name = next((name for name, value in given.items() if value is not None and value != []), None)
     if name is not None:
-        raise SyntaxFault(f"--{name}: runs that are kept already are not measured again: leave it out, or add --checkout A B")
+        raise SyntaxFault(
+            f"--{name}: runs that are kept already are not measured again: leave it out, or add --checkout A B"
+        )
 
 
 def _kept(names: tuple[str, ...], suite: str | None, store: str | None) -> "tuple[BenchRun, BenchRun]":
     if len(names) > 2:
-        raise SyntaxFault(f"{len(names)} runs are named: name a base and a new one, or --checkout A B before what to measure")
+        raise SyntaxFault(
+            f"{len(names)} runs are named: name a base and a new one, or --checkout A B before what to measure"
+        )
     base, new = (*names, *("previous", "latest")[len(names) :])
     if len(names) == 2 and all(map(_is_file, names)):
         return _read(base), _read(new)

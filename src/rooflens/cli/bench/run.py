@@ -44,7 +44,8 @@ Only = Annotated[
     list[str] | None, typer.Option(metavar="PATTERN", help="Only such benchmarks: 'conv*', '*/backward'; repeatable.")
 ]
 Note = Annotated[
-    str | None, typer.Option("--note", metavar="FILE", help="A text that is kept with the run, such as what was changed.")
+    str | None,
+    typer.Option("--note", metavar="FILE", help="A text that is kept with the run, such as what was changed."),
 ]
 Baseline = Annotated[str | None, typer.Option(metavar="NAME", help="Give the run this name at once.")]
 EXAMPLES = """Examples:
@@ -86,14 +87,24 @@ def run(
     options = replace(options_of(device, on), note=written)
     with streams.bar() as progress:
         found = bench_run(suite, options, progress)
-    if any(row.processes for row in found.rows):
-        with open_store(path, write=True) as opened:
-            id = opened.add(found)
-            if baseline is not None and not found.stopped_by:
-                opened.set_baseline(baseline, id)
-        streams.say(f"rooflens: kept as run {id} in {path}" + (f", named {baseline}" if baseline else ""))
-    show(found, format, output, html)
+    try:
+        if any(row.processes for row in found.rows):
+            _keep(found, path, baseline)
+    finally:  # a disk that is full by now must not lose what was measured
+        show(found, format, output, html)
     return status_of(found)
+
+
+def _keep(found: "BenchRun", path: Path, baseline: str | None) -> None:
+    """An interrupted run is no baseline."""
+    from rooflens.store.store import open_store
+
+    named = baseline is not None and not found.stopped_by
+    with open_store(path, write=True) as opened:
+        id = opened.add(found)
+        if baseline is not None and named:
+            opened.set_baseline(baseline, id)
+    streams.say(f"rooflens: kept as run {id} in {path}" + (f", named {baseline}" if named else ""))
 
 
 def asked_suite(
@@ -106,9 +117,7 @@ def asked_suite(
     suite = suite_of(what, folder).only(tuple(p for text in only or () for p in text.split(",")))
     if processes is not None and not 1 <= processes <= 1000:
         raise SyntaxFault(f"--processes {processes}: must be a whole number from 1 to 1000")
-    return replace(
-        suite, time_s=seconds_of(time) if time else suite.time_s, processes=processes or suite.processes
-    )
+    return replace(suite, time_s=seconds_of(time) if time else suite.time_s, processes=processes or suite.processes)
 
 
 def options_of(device: str | None, on: str | None) -> "Options":
