@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -9,7 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflens.report.blocks import Block, Column, Dot, Heading, Paragraph, Roof, Roofline, Slope, Table
+from rooflens.report.blocks import (
+    Block,
+    Column,
+    Dot,
+    Heading,
+    Level,
+    Paragraph,
+    Point,
+    Roof,
+    Roofline,
+    Series,
+    Slope,
+    Step,
+    Table,
+)
 from rooflens.report.render import markdown, terminal
 from rooflens.report.render.columns import columns, cut_apart, cut_middle, wrapped
 from rooflens.report.render.escape import safe_text
@@ -283,3 +298,72 @@ def test_a_table_keeps_its_names_apart() -> None:
     )
     shown = [line.split()[0] for line in terminal.render((wide,), width=60).splitlines()[2:]]
     assert shown[0].startswith("features.3") and shown[1].startswith("features.1")
+
+
+def series(values: Sequence[float], steps: tuple[int, ...] = (), name: str = "conv/forward") -> Series:
+    """A step up at each of these places."""
+    return Series(
+        title=name,
+        unit="s",
+        points=tuple(Point(label=f"r{k}", value=v) for k, v in enumerate(values)),
+        levels=(Level(first=0, last=len(values) - 1, start=1.0, end=1.2, text=f"Drifts {name}."),),
+        steps=tuple(Step(after=k, short="+50 %", text=f"+50 % at r{k} {name}", up=True, sure=k != 2) for k in steps),
+        notes=(f"Note {name}.",),
+    )
+
+
+def test_a_series_is_a_line_with_its_steps_and_numbers() -> None:
+    """1 to 2 ms from 0: half the height, then all of it."""
+    text = terminal.render((series([1e-3] * 3 + [2e-3] * 2, (3,)),))
+    lines = text.splitlines()
+    assert lines[:3] == ["conv/forward", "▅▅▅│██", "5 runs: first 1 ms, last 2 ms, least 1 ms, most 2 ms."]
+    assert lines[3:] == ["Step up: +50 % at r3 conv/forward.", "Drifts conv/forward.", "Note conv/forward."]
+
+
+def test_a_series_without_unicode_is_ascii() -> None:
+    text = terminal.render((series([0.0, 1.0, 2.0, 4.0], (2,), name="日本 ▁"),), unicode=False)
+    assert text.isascii() and text.splitlines()[1] == "_.|-^"
+    assert "Step up, perhaps: +50 %" in text
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+@pytest.mark.parametrize("unicode", [True, False])
+def test_a_long_series_fits(width: int, unicode: bool) -> None:
+    """Several runs share a sign; each step keeps its bar, and the line its shape."""
+    values = [1.0] * 250 + [3.0] * 250
+    lines = terminal.render((series(values, (2, 250)),), width=width, unicode=unicode).splitlines()
+    assert max(map(columns, lines)) <= width
+    line, bar = lines[1], "│" if unicode else "|"
+    assert line.count(bar) == 2 and len(set(line.split(bar)[1])) == 1 and line[0] != line[-1]
+
+
+def test_series_of_little_are_shown() -> None:
+    assert "No values." in terminal.render((replace(series([]), levels=()),))
+    assert "1 run: first 5 s" in terminal.render((replace(series([5.0]), levels=()),))
+    text = terminal.render((series([float("nan"), 1.0, float("inf")]),))
+    assert "1 run: first 1 s, last 1 s" in text and "nan" not in text
+
+
+def test_noise_looks_like_noise() -> None:
+    """A percent up and down is no mountain: neighbours in height at most."""
+    line = terminal.render((series([1.0, 1.01, 0.99, 1.005]),)).splitlines()[1]
+    heights = [" ▁▂▃▄▅▆▇█".index(c) for c in line]
+    assert max(heights) - min(heights) <= 2
+
+
+@pytest.mark.parametrize("name", [*EVIL, "`", "|", "# x", "<b>"])
+def test_no_name_of_a_series_acts(name: str) -> None:
+    found = series([1.0, 2.0], (1,), name=name)
+    assert all(line.isprintable() for line in terminal.render((found,)).split("\n"))
+    text = markdown.render((found,))
+    prose = re.sub(r"`[▁-█│]*`", "", text)
+    assert "<" not in prose and not re.search(r"(?<!\\)`", prose) and not re.search(r"^# ", prose, re.M)
+    text.encode("utf-8")
+
+
+def test_markdown_has_the_line_as_code_and_the_rest_as_a_list() -> None:
+    text = markdown.render((series([1e-3] * 3 + [2e-3] * 2, (3,)),))
+    head, line, span, told = text.rstrip("\n").split("\n\n")
+    assert (head, line) == ("**conv/forward**", "`▅▅▅│██`")
+    assert span == "5 runs: first 1 ms, last 2 ms, least 1 ms, most 2 ms."
+    assert told.splitlines()[0] == "- Step up: +50 % at r3 conv/forward." and told.count("\n") == 2

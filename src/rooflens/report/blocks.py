@@ -101,7 +101,55 @@ class Roofline:
     arrows: tuple[Arrow, ...] = ()
 
 
-Block = Heading | Paragraph | Table | Code | Words | Roofline
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One value of a series. `low` and `high` are what its bar spans."""
+
+    label: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """What the points from place `first` to `last` (both in it) are about: a slope where both ends differ, which `text`
+    tells."""
+
+    first: int
+    last: int
+    start: float
+    end: float
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Right before the point at place `after`. `short` stands in the picture; one not `sure` is drawn as a guess."""
+
+    after: int
+    short: str
+    text: str
+    up: bool
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Values that can be compared with each other, over runs, oldest first. `bars` says what the bars span. Without a title
+    the heading above says what they are."""
+
+    title: str
+    unit: str
+    points: tuple[Point, ...]
+    levels: tuple[Level, ...] = ()
+    steps: tuple[Step, ...] = ()
+    bars: str = ""
+    notes: tuple[str, ...] = ()
+
+
+Block = Heading | Paragraph | Table | Code | Words | Roofline | Series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,11 @@
 
 import re
 
-from rooflens.report.blocks import Block, Code, Heading, Paragraph, Roofline, Table, Words
+from rooflens.report.blocks import Block, Code, Heading, Paragraph, Roofline, Series, Table, Words
 from rooflens.report.render import textplot
 from rooflens.report.render.escape import CODE_LIMIT, NAME_LIMIT, safe_lines, safe_prose, safe_text
 from rooflens.report.render.layout import ceilings
+from rooflens.report.render.sparkline import sentences, sparkline
 
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 # An underscore inside a word never starts emphasis on GitHub, and names are full of them.
@@ -14,6 +15,7 @@ _OPENER = re.compile(r"^(?:([#+=-])|(\d+)([.)]))")
 # What can begin a tag, a comment or an instruction; 'a < b' cannot.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _BREAK = "\n\n"
+_SPARK = 100
 
 
 def render(blocks: tuple[Block, ...]) -> str:
@@ -34,6 +36,8 @@ def _block(block: Block) -> str:
             return _quoted(block)
         case Roofline():
             return _roofline(block)
+        case Series():
+            return _series(block)
 
 
 def _escaped(safe: str) -> str:
@@ -77,6 +81,15 @@ def _roofline(chart: Roofline) -> str:
     lines = textplot.plain(textplot.draw(chart))
     title = f"**{_inline(chart.title)}**{_BREAK}" if chart.title.strip() else ""
     return title + "\n".join(rows) + _BREAK + _fenced(lines, "text")
+
+
+def _series(series: Series) -> str:
+    title = [f"**{_inline(series.title)}**"] if series.title.strip() else []
+    line = [f"`{sparkline(series, _SPARK)}`"] if series.points else []
+    first, *others = sentences(series)
+    return _BREAK.join(
+        [*title, *line, _prose(first), *(["\n".join(f"- {_prose(o)}" for o in others)] if others else [])]
+    )
 
 
 def _fenced(lines: list[str], language: str) -> str:

@@ -1,10 +1,11 @@
 """Blocks in, text for a terminal or a pipe out: no line is wider than asked, and no name can act on the terminal."""
 
-from rooflens.report.blocks import Block, Code, Column, Heading, Paragraph, Roofline, Table, Words
+from rooflens.report.blocks import Block, Code, Column, Heading, Paragraph, Roofline, Series, Table, Words
 from rooflens.report.render import textplot
 from rooflens.report.render.columns import columns, cut_apart, pad, wrapped
 from rooflens.report.render.escape import CODE_LIMIT, NAME_LIMIT, safe_lines, safe_prose, safe_text
 from rooflens.report.render.layout import BOUNDS
+from rooflens.report.render.sparkline import sentences, sparkline
 
 _GAP = 2
 # SGR codes. The hues follow the picture's: memory blue, compute red, launch green.
@@ -42,6 +43,8 @@ def _block(block: Block, width: int, unicode: bool, color: bool) -> list[textplo
             return _words(block, width, unicode)
         case Roofline():
             return [*_roofline(block, width, unicode), *(_bounds(block) if color else ())]
+        case Series():
+            return _series(block, width, unicode)
 
 
 def _paint(line: textplot.Line, color: bool) -> str:
@@ -76,6 +79,13 @@ def _folded_line(line: str, width: int) -> list[str]:
 def _roofline(chart: Roofline, width: int, unicode: bool) -> list[textplot.Line]:
     title = wrapped(safe_prose(chart.title, ascii_only=not unicode), width) if chart.title else []
     return [*(((line, "heading"),) for line in title), *textplot.draw(chart, width=width, unicode=unicode)]
+
+
+def _series(series: Series, width: int, unicode: bool) -> list[textplot.Line]:
+    title = wrapped(safe_prose(series.title, ascii_only=not unicode), width) if series.title.strip() else []
+    line = [((sparkline(series, width, unicode=unicode), "main"),)] if series.points else []
+    said = (safe_prose(text, ascii_only=not unicode) for text in sentences(series))
+    return [*(((t, "heading"),) for t in title), *line, *(((t, ""),) for text in said for t in wrapped(text, width))]
 
 
 def _bounds(chart: Roofline) -> list[textplot.Line]:
