@@ -1,7 +1,7 @@
 """A written report in, what is wrong with it out: claims that its own numbers do not give, the same thing claimed twice with
 different values, rows of different shapes held against each other."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
@@ -12,12 +12,13 @@ from rooflens.compare.figures import BYTES, TIME
 from rooflens.compare.needs import Need, multiple, needs
 from rooflens.compare.prose import said
 from rooflens.compare.rederived import NOT_CHECKABLE, RIGHT, WRONG, Judged, Names, Place, judged_said
+from rooflens.compare.verdicts import TOGETHER_SPREAD, together
 from rooflens.compare.written import Writing
 
 CONTRADICTION, NOT_COMPARABLE, NOTE = "contradiction", "not comparable", "note"
 KINDS = (WRONG, CONTRADICTION, NOT_COMPARABLE, NOTE)
 SURELY = 4  # times what is needed: two and three may be copies of the same shape
-TOGETHER_LEAST, TOGETHER_SPREAD, TOGETHER_ROWS = 0.10, 1.25, 3
+TOGETHER_LEAST = 0.10  # less than that is seldom told as a change
 MOST_CLAIMS, _FEW = 2_000, 5
 _WORDING = 50  # percent, from which "faster" by a share of the time misleads
 
@@ -245,15 +246,6 @@ def _side_name(table: Measured) -> str:
 # all rows together
 
 
-def moved_together(ratios: Iterable[float]) -> tuple[float, float] | None:
-    """The least and the most by which all of them moved, in one direction and alike; None where they did not."""
-    found = sorted(ratios)
-    if len(found) < TOGETHER_ROWS or found[0] <= 0 or found[-1] > TOGETHER_SPREAD * found[0]:
-        return None
-    away = found[0] >= 1 + TOGETHER_LEAST or found[-1] <= 1 / (1 + TOGETHER_LEAST)
-    return (found[0], found[-1]) if away else None
-
-
 def _moved_together(tables: tuple[Measured, ...], other: tuple[OtherShape, ...]) -> Iterator[Finding]:
     for a, b in combinations(tables, 2):
         times = a.measured(TIME), b.measured(TIME)
@@ -271,14 +263,16 @@ def _time(row: Row, column: Column) -> tuple[float]:
 
 def _together(a: Measured, b: Measured, times: list[tuple[float, float]]) -> Iterator[Finding]:
     known = [(x, y) for x, y in times if x > 0 and y > 0]
-    moved = moved_together(y / x for x, y in known)
+    ratios = sorted(y / x for x, y in known)
+    moved = together(ratios, TOGETHER_LEAST)
     if moved is None:
         return
-    low, high = (f"{100 * (m - 1):+.1f}%" for m in moved)
-    way = "regressions" if moved[0] > 1 else "improvements"
+    near = [r for r in ratios if (r > 1) == (moved > 1) and abs(r / moved - 1) <= TOGETHER_SPREAD - 1]
+    number = f"all {len(ratios)}" if len(near) == len(ratios) else f"{len(near)} of {len(ratios)}"
+    low, high = (f"{100 * (r - 1):+.1f}%" for r in (near[0], near[-1]))
     why = (
-        f"all {len(known)} comparable rows moved together against {_side_name(a)}, by {low} to {high}: what they share, the "
-        f"machine first of all, moved; not {len(known)} {way}"
+        f"{number} comparable rows moved together against {_side_name(a)}, by {low} to {high}: what they share, the machine "
+        f"first of all, moved; not {len(near)} {'regressions' if moved > 1 else 'improvements'}"
     )
     yield Finding(kind=NOTE, line=b.grid.line, claim=_side_name(b), should_be="", why=why)
 

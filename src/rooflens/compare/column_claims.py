@@ -228,9 +228,17 @@ def _best(
     if not scored:
         return None, False
     best, given, checked = max(scored, key=lambda s: s[1])
-    certain = bool(column.metric) or best.metric == TIME
-    alone = len({s[0].source for s in scored}) == 1 or (bool(column.base) and best.source.instead is None)
-    return best, (certain and alone) or (checked >= 2 and given * 2 >= checked)
+    one_metric = len({c.metric for c in table.of_kind(MEASURED)}) == 1
+    certain = bool(column.metric) or one_metric or len({s[0].metric for s in scored}) == 1 or bool(column.base)
+    alone = len({s[0].source for s in scored}) == 1
+    return best, (certain and _clear(best.source, column, alone)) or (checked >= 2 and given * 2 >= checked)
+
+
+def _clear(source: Source, column: Column, alone: bool) -> bool:
+    """Whether anything says that this is what the column compares. The first row of a table is but a guess."""
+    if source.instead is None:
+        return alone or bool(column.base)
+    return alone and (bool(column.base) or _BASE_ROW.search(source.instead[1]) is not None)
 
 
 def _score(reading: Reading, cells: list[tuple[Row, Claim]], table: Measured) -> tuple[int, int]:

@@ -4,7 +4,7 @@ Columns are told by the words of their headers, and by the units of their cells 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rooflens.compare.figures import BYTES, COUNT, TIME, UNIT, VALUE, Figure, figure
@@ -151,7 +151,7 @@ def earlier(side: str) -> bool:
 
 def _columns(grid: Grid) -> tuple[Column, ...]:
     told = [_by_header(place, header) for place, header in enumerate(grid.header)]
-    told = [c if c.kind != NAME else _by_cells(grid, c) for c in told]
+    told = [c if c.kind not in (NAME, MEASURED) else _by_cells(grid, c) for c in told]
     first = min((c.place for c in told if c.kind in (MEASURED, CLAIM)), default=len(told))
     return tuple(
         Column(place=c.place, header=c.header, kind=OTHER) if c.kind == NAME and c.place > first else c for c in told
@@ -186,10 +186,13 @@ def _unit(header: str, metric: str) -> str:
 
 
 def _by_cells(grid: Grid, column: Column) -> Column:
-    """Columns such as `Before` and `main` are known by what stands in them; a plain number needs a header that says a side."""
+    """Columns such as `Before` and `main` are known by what stands in them; a plain number needs a header that says a side.
+    `alloc/op` is bytes to some tools, which the cells tell."""
     texts = [row[column.place].text for row in grid.rows[:200] if column.place < len(row)]
     found = [f for t in texts if t and re.match(r"[~≈]?\d", t) and (f := figure(t)) is not None and _all_of(t)]
     metrics = {f.metric for f in found} - ({VALUE} if not side_of(column.header) else set())
+    if column.kind == MEASURED:
+        return replace(column, metric=BYTES, unit="") if column.metric == COUNT and metrics == {BYTES} else column
     if not found or len(found) * 2 < len([t for t in texts if t]) or len(metrics) != 1 or column.place == 0:
         return column
     return Column(place=column.place, header=column.header, kind=MEASURED, metric=metrics.pop())

@@ -30,6 +30,7 @@ _HEDGE = re.compile(
     re.I,
 )
 _RANGE = re.compile(r"\d\s?[%x×]?\s*(?:[–—-]|\bto\b)\s*[+−-]?$")
+_CLAUSE = r"[,;()]|\band\b|\bbut\b|\.\s"
 _STOP = re.compile(r"[,;()→]|\bbut\b|\.\s|->")
 _WAYS = (
     ("better", r"faster|quicker|speed-?\s?up|sped|improve\w*|better|gain\w*"),
@@ -84,7 +85,7 @@ def said(passage: Passage) -> Iterator[Said]:
         end = found[place + 1].start() if place + 1 < len(found) else len(text)
         after = text[match.end() : end]
         one = _said(passage, match, text[begin : match.start()], after)
-        used = _PAIR.search(after) if one is not None and one.pair is not None else None
+        used = _PAIR.search(_near(after)) if one is not None and one.pair is not None else None
         begin = match.end() + (used.end() if used else 0)
         if one is not None:
             yield one
@@ -97,7 +98,7 @@ def _said(passage: Passage, match: re.Match[str], before: str, after: str) -> Sa
         return None
     ahead, behind = _STOP.split(after, maxsplit=1)[0], _STOP.split(before)[-1]
     way = _way(ahead, behind)
-    pair = _pair(after[:400]) or _pair(before[-200:])
+    pair = _pair(_near(after)) or _pair(re.split(r"\.\s", before)[-1][-200:])
     sign = match.group()[0] if match.group()[0] in "+-−" else ""
     if not way and (pair is None or not (sign or match.group(2) is None)):
         return None
@@ -109,15 +110,16 @@ def _said(passage: Passage, match: re.Match[str], before: str, after: str) -> Sa
     form = PERCENT_MORE if form == SLOWER and metric not in (TIME, "") else form
     shown = match.group() + (f" {' '.join(ahead.split())}" if ahead.strip() else "")
     claim = Claim(text=_short(shown), line=passage.line_of(match.start()), number=number, form=form, signed=sign == "+")
-    place = match.start()
+    base = _base(re.split(r"\.\s", after[:300])[0])
+    clause, sentence = (_around(passage.text, match.start(), stop) for stop in (_CLAUSE, r";|\.\s"))
     return Said(
         claim=claim,
         passage=passage,
-        clause=_around(passage.text, place, r"[,;()]|\band\b|\bbut\b|\.\s"),
-        sentence=_around(passage.text, place, r";|\.\s"),
+        clause=clause.replace(base, "") if base else clause,
+        sentence=sentence.replace(base, "") if base else sentence,
         metric=metric,
         pair=pair,
-        base=_base(after[:300]),
+        base=base,
     )
 
 
@@ -160,6 +162,11 @@ def _pair(text: str) -> Pair | None:
         return None
     ordered = not found["e"]
     return Pair(base=base, new=new, ordered=True) if ordered else Pair(base=new, new=base, ordered=False)
+
+
+def _near(after: str) -> str:
+    """What belongs to the claim before it: up to a comma or a new sentence outside its parentheses."""
+    return re.split(r"[,;](?!\d)|\.\s|\band\b|\)", after[:200])[0]
 
 
 def _base(after: str) -> str:

@@ -59,7 +59,8 @@ class Names:
 
     def __init__(self, tables: tuple[Measured, ...]) -> None:
         self.tables = tables
-        self.labels = [_labels(t) for t in tables]
+        self.rows_by_name = [_rows_by_name(t) for t in tables]
+        self.labels = [[frozenset(names) for names in columns] for columns in self.rows_by_name]
 
     def rows(self, one: Said) -> tuple[tuple[Key, ...], bool]:
         """The keys that may be meant, and whether it can be one alone."""
@@ -67,19 +68,33 @@ class Names:
         grams = [_grams(level) for level in levels]
         found: dict[Key, None] = {}
         certain = True
-        for table, labels in zip(self.tables, self.labels, strict=True):
-            bound = [_bound(column, grams) for column in labels]
-            if not any(bound):
-                continue
-            certain = certain and all(len(b) == 1 for b in bound)
-            keys = (r.key for r in table.rows if all(not b or k in b for k, b in zip(r.key, bound, strict=True)))
-            found.update(dict.fromkeys(keys))
+        told = [[_bound(labels, grams) for labels in columns] for columns in self.labels]
+        nearest = min((level for columns in told for level, names in columns if names), default=0)
+        for rows, columns in zip(self.rows_by_name, told, strict=True):
+            bound = [names for _, names in columns]
+            if any(names and level == nearest for level, names in columns):
+                certain = certain and all(len(b) == 1 for b in bound)
+                found.update(dict.fromkeys(_named_rows(rows, bound)))
         return (tuple(found), certain and len(found) == 1) if len(found) <= _MANY_ROWS else ((), False)
 
 
-def _labels(table: Measured) -> list[frozenset[str]]:
-    places = range(len(table.of_kind(NAME)))
-    return [frozenset(r.key[n] for r in table.rows if r.key[n]) for n in places]
+def _rows_by_name(table: Measured) -> list[dict[str, list[Key]]]:
+    """For each column of names."""
+    found: list[dict[str, list[Key]]] = [{} for _ in table.of_kind(NAME)]
+    for row in table.rows:
+        for rows, name in zip(found, row.key, strict=True):
+            if name:
+                rows.setdefault(name, []).append(row.key)
+    return found
+
+
+def _named_rows(rows: list[dict[str, list[Key]]], bound: list[frozenset[str]]) -> Iterator[Key]:
+    """Those that bear one of the names in each column that is bound."""
+    place = min((n for n, b in enumerate(bound) if b), key=lambda n: sum(len(rows[n][name]) for name in bound[n]))
+    for name in sorted(bound[place]):
+        for key in rows[place][name]:
+            if all(not b or k in b for k, b in zip(key, bound, strict=True)):
+                yield key
 
 
 @lru_cache(maxsize=256)
@@ -88,13 +103,13 @@ def _grams(text: str) -> frozenset[str]:
     return frozenset(" ".join(found[i : i + n]) for n in range(1, _LONGEST_NAME + 1) for i in range(len(found) - n + 1))
 
 
-def _bound(labels: frozenset[str], levels: Iterable[frozenset[str]]) -> frozenset[str]:
-    """Names of the nearest level that has any; of two of which one holds the other, the longer."""
-    for grams in levels:
+def _bound(labels: frozenset[str], levels: Iterable[frozenset[str]]) -> tuple[int, frozenset[str]]:
+    """The nearest level that has any names, and which; of two of which one holds the other, the longer."""
+    for level, grams in enumerate(levels):
         found = labels & grams
         if found:
-            return frozenset(f for f in found if not any(f != g and f" {f} " in f" {g} " for g in found))
-    return frozenset()
+            return level, frozenset(f for f in found if not any(f != g and f" {f} " in f" {g} " for g in found))
+    return 0, frozenset()
 
 
 # claims of the text
@@ -111,7 +126,7 @@ def judged_said(one: Said, tables: tuple[Measured, ...], names: Names) -> Judged
         ways: list[tuple[Place, Place]] = list(_paired(pair, places, one.claim.line))
         clear = True
     else:
-        ways = _ways(one, places, tables)
+        ways = _ways(one, places, names)
         clear = certain and (_named(one, tables) or len({(b.table, b.column, n.table, n.column) for b, n in ways}) == 1)
     found = decided(one.claim, ways, clear)
     return replace(found, metric=one.metric, keys=keys, relative_to=sides_meant(one.base), side=_side(one, tables))
@@ -145,21 +160,35 @@ def _paired(pair: Pair, places: list[Place], line: int) -> Iterator[tuple[Place,
 def _named(one: Said, tables: tuple[Measured, ...]) -> bool:
     """`baseline` names one where a table is called that; elsewhere it may be any earlier one."""
     sides = sides_meant(one.base)
+    if one.base and not sides:
+        return True
     return bool(sides) and (sides[0] != "baseline" or any(t.side == "baseline" for t in tables))
 
 
-def _ways(one: Said, places: list[Place], tables: tuple[Measured, ...]) -> list[tuple[Place, Place]]:
+def _ways(one: Said, places: list[Place], names: Names) -> list[tuple[Place, Place]]:
     """What it may compare: with what it names, or with whatever stands before it in the document."""
     sides = sides_meant(one.base)
-    here = _side(one, tables)
-    if one.base and not sides:
-        return []
+    here = _side(one, names.tables)
+    if one.base and not any(p.side in sides for p in places):
+        return list(_against_rows(one, places, names))
     bases = [p for p in places if not sides or p.side in sides]
     news = [p for p in places if p.side == here] if here and here not in sides else places
     return [
         (b, n) for b, n in product(bases, news)
         if b.key == n.key and (b.table, b.column) != (n.table, n.column) and _in_order(b, n)
     ]  # fmt: skip
+
+
+def _against_rows(one: Said, places: list[Place], names: Names) -> Iterator[tuple[Place, Place]]:
+    """The base is another row of the table, by its name."""
+    told = _grams(one.base)
+    for new in places:
+        table, columns = next((t, c) for t, c in zip(names.tables, names.labels, strict=True) if t.number == new.table)
+        for n, labels in enumerate(columns):
+            for name in sorted(labels & told - {new.key[n]}):
+                row = table.by_key.get((*new.key[:n], name, *new.key[n + 1 :]))
+                if row is not None and new.column in row.figures:
+                    yield replace(new, figure=row.figures[new.column], line=row.line, key=row.key), new
 
 
 def _in_order(base: Place, new: Place) -> bool:

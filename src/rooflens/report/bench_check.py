@@ -3,16 +3,12 @@
 from typing import Any
 
 from rooflens.compare.checked import Checked, Finding
-from rooflens.version import __version__
-
-SCHEMA = "rooflens.bench/1"
+from rooflens.report.bench import bench_document
 
 
 def check_document(file: str, found: Checked) -> dict[str, Any]:
     return {
-        "schema": SCHEMA,
-        "kind": "check",
-        "rooflens_version": __version__,
+        **bench_document("check"),
         "file": file,
         "tables": found.tables,
         "claims": {"right": found.right, "wrong": found.wrong, "not_checkable": found.not_checkable},
