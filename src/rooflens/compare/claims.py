@@ -4,6 +4,7 @@ A claim is right where a ratio that its numbers allow rounds to the digits it sh
 not rounding. `12 % faster` is right where the time fell by 12 %, and where the rate rose by 12 %: both are said that way.
 """
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -87,4 +88,6 @@ def _hides(value: float, digits: int, factor: bool) -> bool:
 
 
 def _inverse(low: float, high: float) -> tuple[Range, ...]:
-    return (Range(low=1 / high, high=1 / low),) if low > 0 else ()
+    if high <= 0:
+        return ()
+    return (Range(low=1 / high, high=1 / low if low > 0 else math.inf),)

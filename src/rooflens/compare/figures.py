@@ -22,7 +22,7 @@ _UNITS = {
 UNIT = r"(?:[nuµμm]s|seconds?|secs?|s|min|[KMG]iB|[kKMG]B|bytes?|B|allocations?|allocs?|[kKM])"
 FIGURE = rf"{NUMBER}(?:\s?{UNIT}(?:/op|/iter|/call)?(?![\w/]))?"
 _FIGURE = re.compile(rf"({NUMBER})\s?({UNIT})?(?:/op|/iter|/call)?(?![\w/])")
-_TOLERANCE = 1e-9
+_TOLERANCE, _LEAST = 1e-9, 1e-15  # what floats lose of a ratio, and of one taken from 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Range:
     high: float
 
     def meets(self, other: "Range") -> bool:
-        slack = _TOLERANCE * max(1.0, abs(self.low) if math.isfinite(self.low) else 1.0)
+        slack = _TOLERANCE * min(abs(self.low), abs(other.low)) + _LEAST
         return self.low <= other.high + slack and other.low <= self.high + slack
 
 
