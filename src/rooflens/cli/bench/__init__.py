@@ -2,7 +2,7 @@
 
 import typer
 
-from rooflens.cli.bench import baseline, check, compare, history, merge, run
+from rooflens.cli.bench import baseline, check, compare, export, history, import_, merge, run
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
@@ -17,4 +17,6 @@ app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("history", epilog=history.EXAMPLES)(history.history)
 app.add_typer(baseline.app, name="baseline")
 app.command("check", epilog=check.EXAMPLES)(check.check)
+app.command("import", epilog=import_.EXAMPLES)(import_.import_)
+app.command("export", epilog=export.EXAMPLES)(export.export)
 app.command("merge", epilog=merge.EXAMPLES)(merge.merge)
