@@ -62,7 +62,7 @@ def read_google_benchmark(content: Content) -> Found:
 
 def _is_aggregate(run: dict[str, Any]) -> bool:
     if "run_type" in run:
-        return bool(run["run_type"] == "aggregate")
+        return str(run["run_type"]) == "aggregate"
     return "rms" in run or "big_o" in run or _OLD_AGGREGATE.search(word(run.get("name"))) is not None
 
 
