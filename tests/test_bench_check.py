@@ -241,7 +241,7 @@ _NUMBERS = st.integers(1, 10**9)
     st.integers(0, 3),
     st.booleans(),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_report_made_of_numbers_with_right_rounding_has_no_fault(
     rows: list[tuple[int, int, int, int]], digits: int, one_table: bool
 ) -> None:
@@ -249,7 +249,7 @@ def test_a_report_made_of_numbers_with_right_rounding_has_no_fault(
 
 
 @given(st.lists(st.tuples(_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS), min_size=3, max_size=6), st.booleans(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_one_wrong_number_in_it_is_found(
     rows: list[tuple[int, int, int, int]], one_table: bool, data: st.DataObject
 ) -> None:
@@ -368,6 +368,6 @@ def test_no_document_crashes_it_or_takes_long(name: str) -> None:
 
 
 @given(st.text(alphabet="|-: %x→1.,()ab\n`*_>#µvs fromto", max_size=400))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_text_is_read(text: str) -> None:
     assert findings(TABLE + text).faults >= 0

@@ -22,7 +22,7 @@ _UNITS = {
 UNIT = r"(?:[nuµμm]s|seconds?|secs?|s|min|[KMG]iB|[kKMG]B|bytes?|B|allocations?|allocs?|[kKM])"
 FIGURE = rf"{NUMBER}(?:\s?{UNIT}(?:/op|/iter|/call)?(?![\w/]))?"
 _FIGURE = re.compile(rf"({NUMBER})\s?({UNIT})?(?:/op|/iter|/call)?(?![\w/])")
-_TOLERANCE, _LEAST = 1e-9, 1e-15  # what floats lose of a ratio, and of one taken from 1
+_TOLERANCE, _LEAST = 1e-12, 1e-15  # what floats lose of a ratio, and of one taken from 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
