@@ -421,10 +421,11 @@ def test_two_revisions_are_measured_in_turns(repository: Path, cli: Any) -> None
     git(repository, "commit", "-qam", "two")
     quick = ("--on", "i7-12700k", "--device", "cpu", "--time", "50ms", "--only", "*/forward")
     done = cli("bench", "compare", "--checkout", "HEAD~1", "HEAD", *quick, "--format", "json")
-    assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)
     assert document["method"] == "interleaved"
-    assert [(r["key"], r["verdict"]) for r in document["rows"]] == [("layer/forward", "slower")]
+    assert [r["key"] for r in document["rows"]] == ["layer/forward"]
+    # a machine that is busy with other work gives no verdict, and says so
+    assert (done.returncode, document["rows"][0]["verdict"]) in ((1, "slower"), (0, "inconclusive")), done.stderr
     assert document["rows"][0]["ratio"] > 3
     assert document["base"]["revision"]["commit"] == git(repository, "rev-parse", "HEAD~1").strip()
     assert git(repository, "worktree", "list").count("\n") == 1
@@ -467,5 +468,5 @@ def test_an_interrupted_run_keeps_what_was_finished(tmp_path: Path, how: signal.
     time.sleep(8)  # the first process is up, and at its first row, which takes 20 s
     child.send_signal(how)
     _, told = child.communicate(timeout=60)
-    assert child.returncode == 128 + how if how is signal.SIGTERM else child.returncode == 130
+    assert child.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[how]
     assert "Traceback" not in told

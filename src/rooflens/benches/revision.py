@@ -19,25 +19,30 @@ def revision_of(folder: Path, label: str = "") -> Revision | None:
     return Revision(commit=commit, dirty=bool(changes), label=label)
 
 
+def commit_of(folder: Path, name: str) -> str:
+    """The commit that a branch, a tag or the start of a commit stands for."""
+    if _git(folder, "rev-parse", "--show-toplevel") is None:
+        raise InputError(f"--checkout {name}: {folder.absolute()} is in no git repository: run it in the project's folder")
+    commit = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if not commit:
+        raise InputError(f"--checkout {name}: git knows no such revision here: give a commit, a branch or a tag")
+    return commit
+
+
 @contextmanager
 def checked_out(folder: Path, name: str) -> Iterator[Path]:
     """The folder as it was at that revision, in a worktree of its own: what is not committed stays where it is."""
-    top = _git(folder, "rev-parse", "--show-toplevel")
-    if top is None:
-        raise InputError(f"--checkout {name}: {folder} is in no git repository: run it in the project's folder")
-    commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", "--")
-    commit = (commit or "").split("\n")[0]
-    if not commit:
-        raise InputError(f"--checkout {name}: git knows no such revision here: give a commit, a branch or a tag")
+    commit = commit_of(folder, name)
+    top = Path(_git(folder, "rev-parse", "--show-toplevel") or folder)
     with tempfile.TemporaryDirectory(prefix="rooflens-") as made:
         tree = Path(made) / "tree"
-        failed = _fails(Path(top), "worktree", "add", "--detach", "--quiet", str(tree), commit)
+        failed = _fails(top, "worktree", "add", "--detach", "--quiet", str(tree), commit)
         if failed:
             raise InputError(f"--checkout {name}: git could not check it out: {failed}")
         try:
-            yield tree / folder.resolve().relative_to(Path(top).resolve())
+            yield tree / folder.resolve().relative_to(top.resolve())
         finally:
-            _fails(Path(top), "worktree", "remove", "--force", str(tree))
+            _fails(top, "worktree", "remove", "--force", str(tree))
 
 
 def _git(folder: Path, *words: str) -> str | None:

@@ -128,11 +128,14 @@ def _in_turns(
     what: tuple[str, ...], checkout: tuple[str, str], time: str | None, processes: int | None, device: str | None,
     on: str | None, only: list[str] | None, store: str | None,
 ) -> "tuple[BenchRun, BenchRun]":  # fmt: skip
+    from rooflens.benches.revision import commit_of
     from rooflens.benching import bench_runs
     from rooflens.cli.bench.run import status_of
     from rooflens.store.place import store_to_write
     from rooflens.store.store import open_store
 
+    for name in checkout:
+        commit_of(Path(), name)
     path = store_to_write(store)
     with open_store(path, write=True):
         pass  # a store that cannot be written to is told before anything is measured
