@@ -65,6 +65,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=40)
     parser.add_argument("--time", type=float, default=0.1, help="seconds of a row in each process")
     parser.add_argument("--suite", default="default")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--saved", help="a run that was saved before, instead of a new one")
     parser.add_argument("--keep", help="where to save the run")
     parser.add_argument("--load", action="store_true", help="others keep the machine busy meanwhile")
@@ -79,7 +80,7 @@ def _taken(args: argparse.Namespace) -> BenchRun:
     suite = suite_of((args.suite,), Path())
     suite = replace(suite, processes=args.processes, time_s=args.time * args.processes)
     with _others() if args.load else _nobody():
-        return bench_run(suite, Options(device="cpu"), lambda what, done, of: None)
+        return bench_run(suite, Options(device=args.device), lambda what, done, of: None)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ _LAZY = {
     "analyze": "rooflens.api",
     "fuse": "rooflens.api",
     "measure": "rooflens.api",
+    "bench": "rooflens.benched",
     "load_chip": "rooflens.hardware.load",
     "prepare_torchvision": "rooflens.frontends.pytorch.compat",
     "Analysis": "rooflens.analysis",
@@ -18,7 +19,7 @@ _LAZY = {
     "Hardware": "rooflens.hardware.records",
     "Graph": "rooflens.graph.records",
 }
-_LATER = ("map_to", "trace", "bench", "sweep", "check")
+_LATER = ("map_to", "trace", "sweep", "check")
 __all__ = ["InputError", "NotInThisVersion", "PartialResult", "RooflensError", "__version__", *_LAZY]
 
 

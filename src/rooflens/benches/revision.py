@@ -22,7 +22,9 @@ def revision_of(folder: Path, label: str = "") -> Revision | None:
 def commit_of(folder: Path, name: str) -> str:
     """The commit that a branch, a tag or the start of a commit stands for."""
     if _git(folder, "rev-parse", "--show-toplevel") is None:
-        raise InputError(f"--checkout {name}: {folder.absolute()} is in no git repository: run it in the project's folder")
+        raise InputError(
+            f"--checkout {name}: {folder.absolute()} is in no git repository: run it in the project's folder"
+        )
     commit = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if not commit:
         raise InputError(f"--checkout {name}: git knows no such revision here: give a commit, a branch or a tag")
