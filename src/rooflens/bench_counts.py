@@ -49,8 +49,7 @@ def spent(run: Callable[[], object], device: Device) -> Spent:
             with record_function(_RUN):
                 run()
 
-    with device.working():
-        seen = profiled(twice, device.name)
+    seen = profiled(twice, device.name)
     return seen.spent([[root for root in seen.roots if root.name == _RUN][-1]])
 
 

@@ -104,10 +104,11 @@ def _measured(row: BenchRow, job: Job, case: Case, device: Device, reference: Re
     lacking = device.lacks(made.bytes * (1 if pass_ == "forward" else 2))
     if lacking:
         return replace(row, status=NO_MEMORY, reason=lacking)
-    found = ready(case, pass_, made, dtype, device.name)
-    row = replace(row, benchmark=replace(row.benchmark, shape=shape_of(found.subject, found.outputs())))
-    row = replace(row, processes=(_timed(found, job, device, reference),))
-    return counted(row, case, made, dtype, found, device, job.on) if job.counting else row
+    with device.working():  # one stream for all of it: what autograd runs stays on the stream of its forward pass
+        found = ready(case, pass_, made, dtype, device.name)
+        row = replace(row, benchmark=replace(row.benchmark, shape=shape_of(found.subject, found.outputs())))
+        row = replace(row, processes=(_timed(found, job, device, reference),))
+        return counted(row, case, made, dtype, found, device, job.on) if job.counting else row
 
 
 def _timed(found: Ready, job: Job, device: Device, reference: Reference) -> ProcessTimes:
@@ -115,8 +116,7 @@ def _timed(found: Ready, job: Job, device: Device, reference: Reference) -> Proc
     cpus = one_cpu_per_core(host_facts()) if device.name == "cpu" else ()
     with watched(cpus) as others:
         before = reference.samples_s()
-        with device.working():
-            samples = device.sampled(found.run, Budget(total_s=job.seconds, most=MOST_SAMPLES))
+        samples = device.sampled(found.run, Budget(total_s=job.seconds, most=MOST_SAMPLES))
         after = reference.samples_s()
     return ProcessTimes(
         process=job.process, samples=samples, reference_s=reference_s(before, after), others_share=others.share

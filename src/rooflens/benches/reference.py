@@ -27,7 +27,7 @@ class Reference:
         self.samples_s()
 
     def samples_s(self) -> tuple[float, ...]:
-        with self.device.working(), collector_off(), torch.inference_mode():
+        with collector_off(), torch.inference_mode():
             return tuple(self.device.once_s(self.run) for _ in range(SAMPLES))
 
 

@@ -247,7 +247,7 @@ def _judged(found: Interval, limit: float) -> tuple[str, str]:
         return FASTER, ""
     if 1 / (1 + limit) <= found.low and found.high <= 1 + limit:
         return SAME, ""
-    return INCONCLUSIVE, "its interval reaches over the threshold"
+    return INCONCLUSIVE, ""
 
 
 def _judged_beside(found: Interval, moved: float) -> tuple[str, str]:
