@@ -152,6 +152,48 @@ def test_a_report_of_another_layout() -> None:
     ])  # fmt: skip
 
 
+def test_rows_against_a_row_cells_in_words_and_numbers_that_are_not_exact() -> None:
+    text = """
+| message | codec | ns/op | B/op | allocs/op | speedup |
+|---|---|--:|--:|--:|--:|
+| small | ours | 1 500 | 2 400 | 20 | 3.0× |
+| small | theirs | 4 500 | 5 100 | 99 | — |
+| large | ours | 700 | 600 | 14 | 2.0× |
+| large | theirs | 1 680 | 960 | 22 | — |
+
+| Method | Mean | Error | Ratio | Allocated | Alloc Ratio |
+|---|---:|---:|---:|---:|---:|
+| Baseline | 20.00 ms | 0.4 ms | 1.00 | 10.0 MB | 1.00 |
+| Improved | 15.00 ms | 0.2 ms | 0.75 | 4.0 MB | 0.20 |
+
+| Metric | Before | After | Improvement |
+|---|---|---|---|
+| Parse 9 MB | 50ms | 5.0ms | **10x faster** |
+| Peak memory | 20.0MB | 8.0MB | 2.5x less |
+| Startup | 6.00s | 4.50s | 60% faster |
+| Requests/s | 100 | 250 | 150% |
+| Cold start | 2-3s | <10ms | ~200x |
+| Warm start | ~50ms | 10ms | 7x faster |
+| Hit rate | 45% | 90% | 100% |
+"""
+    found = [(f.claim, f.should_be) for f in faults(text)]
+    assert found == [("2.0×", f"{1680 / 700:.1f}x"), ("0.20", f"{4 / 10:.2f}x"), ("60%", "25%")]
+
+
+@pytest.mark.parametrize("text", ["~5 ms", "<5 ms", "5+ ms", "5-8 ms", "5–8 ms", "7.04/s", "45%", "1.5.2", "12ab"])
+def test_what_is_not_one_number_is_none(text: str) -> None:
+    assert figure(text, "ms") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1,234.5 ms", 1.2345), ("1 234 ms", 1.234), ("1.5e3 ms", 1.5), ("2 min", 120.0), ("91s (9 notes/s)", 91.0)],
+)
+def test_numbers_as_people_write_them(text: str, value: float) -> None:
+    found = figure(text)
+    assert found is not None and found.value == pytest.approx(value)
+
+
 def test_lines_are_those_of_the_file() -> None:
     lines = OTHER.splitlines()
     assert all(f.claim.split(" ")[0] in lines[f.line - 1] for f in faults(OTHER))

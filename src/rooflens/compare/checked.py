@@ -7,9 +7,10 @@ from itertools import combinations, islice
 
 from rooflens.compare.claims import FASTER, agree
 from rooflens.compare.column_claims import judged_columns
-from rooflens.compare.columns import MEASURED, NAME, Column, Measured, Row, measured_table
-from rooflens.compare.figures import BYTES, TIME
-from rooflens.compare.needs import Need, multiple, needs
+from rooflens.compare.columns import NAME, Column, Measured, Row, measured_table
+from rooflens.compare.figures import TIME
+from rooflens.compare.needs import needs
+from rooflens.compare.other_shape import OtherShape, other_shapes
 from rooflens.compare.prose import said
 from rooflens.compare.rederived import NOT_CHECKABLE, RIGHT, WRONG, Judged, Names, Place, judged_said
 from rooflens.compare.verdicts import TOGETHER_SPREAD, together
@@ -17,7 +18,6 @@ from rooflens.compare.written import Writing
 
 CONTRADICTION, NOT_COMPARABLE, NOTE = "contradiction", "not comparable", "note"
 KINDS = (WRONG, CONTRADICTION, NOT_COMPARABLE, NOTE)
-SURELY = 4  # times what is needed: two and three may be copies of the same shape
 TOGETHER_LEAST = 0.10  # less than that is seldom told as a change
 MOST_CLAIMS, _FEW = 2_000, 5
 _WORDING = 50  # percent, from which "faster" by a share of the time misleads
@@ -51,22 +51,6 @@ class Checked:
         return sum(f.kind != NOTE for f in self.findings)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherShape:
-    """A row whose bytes on one side are so many times what the configuration needs, and on the other side just that.
-    `sides`: number and line of the two tables' rows, base first; `surely`: no number of copies explains it."""
-
-    key: tuple[str, ...]
-    tables: tuple[Measured, Measured]
-    rows: tuple[Row, Row]
-    needed: int
-    times: int
-    big: int  # which of the two
-    bytes: tuple[int, int]
-    need: Need
-    surely: bool
-
-
 def checked(writing: Writing) -> Checked:
     tables = tuple(t for n, g in enumerate(writing.grids) if (t := measured_table(g, n)) is not None)
     names = Names(tables)
@@ -75,7 +59,7 @@ def checked(writing: Writing) -> Checked:
     judged = [*judged_columns(tables), *(judged_said(s, tables, names) for s in claims[:MOST_CLAIMS])]
     judged = list(_repeated(judged))
     good = _right_ones(judged)
-    other = tuple(_other_shapes(tables, needs(writing.passages)))
+    other = tuple(other_shapes(tables, needs(writing.passages)))
     findings = (
         *(_wrong(j, good.get(_thing(j), ()), tables) for j in judged if j.verdict == WRONG),
         *_undecided_contradictions(judged),
@@ -181,38 +165,6 @@ def _undecided_contradictions(judged: list[Judged]) -> Iterator[Finding]:
 
 
 # rows that are not comparable
-
-
-def _other_shapes(tables: tuple[Measured, ...], known: dict[str, Need]) -> Iterator[OtherShape]:
-    found = [o for a, b in combinations(tables, 2) for o in _between(a, b, known)] if known else []
-    for o in found:
-        same = [x for x in found if x.need is o.need and x.tables == o.tables]
-        whole = len({x.times for x in same}) == 1 and len(same) > 1
-        yield replace(o, surely=o.times >= SURELY or whole)
-
-
-def _between(a: Measured, b: Measured, known: dict[str, Need]) -> Iterator[OtherShape]:
-    for row in a.rows:
-        beside = b.by_key.get(row.key) if a.by_key.get(row.key) is row else None
-        need = next((known[part] for part in row.key if part in known), None)
-        needed = need.of(row.key) if need else None
-        sizes = (_bytes(a, row), _bytes(b, beside)) if beside else (None, None)
-        if beside is None or need is None or not needed or sizes[0] is None or sizes[1] is None:
-            continue
-        times = (multiple(needed, sizes[0]), multiple(needed, sizes[1]))
-        if times[0] is None or times[1] is None or min(times[0], times[1]) != 1 or times[0] == times[1]:
-            continue
-        big = 0 if times[0] != 1 else 1
-        yield OtherShape(
-            key=row.key, tables=(a, b), rows=(row, beside), needed=needed, times=max(times[0], times[1]), big=big,
-            bytes=(sizes[0], sizes[1]), need=need, surely=False,
-        )  # fmt: skip
-
-
-def _bytes(table: Measured, row: Row | None) -> int | None:
-    columns = [c for c in table.of_kind(MEASURED) if c.metric == BYTES]
-    found = row.figures.get(columns[0].place) if row and len(columns) == 1 else None
-    return round(found.value) if found is not None and found.low == found.high else None
 
 
 def _not_comparable(o: OtherShape, judged: list[Judged]) -> Finding:

@@ -5,6 +5,7 @@ to read the column is tried on all of its cells, and the one that gives most of 
 wrong. Where nothing names the base and no reading gives half of the cells, the column is not checkable.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -17,10 +18,12 @@ from rooflens.compare.claims import (
     TIMES_LESS,
     TIMES_MORE,
     Claim,
+    ratios,
     right,
 )
 from rooflens.compare.columns import CLAIM, MEASURED, NAME, Column, Measured, Row, earlier, sides_meant, tokens
-from rooflens.compare.figures import BYTES, COUNT, NUMBER, TIME, decimal
+from rooflens.compare.figures import BYTES, COUNT, NUMBER, TIME, VALUE, decimal, ratio
+from rooflens.compare.prose import form_said
 from rooflens.compare.rederived import NOT_CHECKABLE, RIGHT, WRONG, Judged, Place
 
 _CELL = re.compile(rf"([+−–-]?)\s?({NUMBER})\s?(%|％|[x×X](?!\w))?(?=\s|$|\(|\))")
@@ -50,16 +53,22 @@ def judged_column(table: Measured, column: Column, tables: tuple[Measured, ...])
     readings = tuple(_readings(table, column, tables))
     best, clear = _best(readings, cells, table, column)
     for row, claim in cells:
-        told = Judged(claim=claim, verdict=NOT_CHECKABLE, keys=(row.key,), relative_to=sides_meant(column.base))
+        form = (
+            claim.form
+            or _forms(column.header, best.metric if best else column.metric or TIME)[0][not _is_factor(claim)]
+        )
+        shown = replace(claim, form=form)
+        told = Judged(claim=shown, verdict=NOT_CHECKABLE, keys=(row.key,), relative_to=sides_meant(column.base))
         told = replace(told, side=table.side, metric=best.metric if best else column.metric or TIME)
         yield _judged(best, row, claim, table, told) if best and clear else told
 
 
 def _judged(reading: Reading, row: Row, claim: Claim, table: Measured, told: Judged) -> Judged:
-    meant, ends = _meant(claim, reading), _ends(reading.source, row, table)
-    holds = right(meant, ends[0].figure, ends[1].figure) if ends else None
-    if ends is None or holds is None:
+    ends = _ends(reading.source, row, table)
+    told_by = [(m, right(m, ends[0].figure, ends[1].figure)) for m in _meant(claim, reading, ends)] if ends else []
+    if ends is None or not told_by or told_by[0][1] is None:
         return told
+    meant, holds = next((t for t in told_by if t[1]), told_by[0])
     return replace(told, claim=meant, verdict=RIGHT if holds else WRONG, base=ends[0], new=ends[1])
 
 
@@ -75,14 +84,25 @@ def _claim(table: Measured, row: Row, column: Column) -> Claim | None:
         return None
     percent = "%" in found.group() or "％" in found.group() or (bare and "%" in column.header)
     sign = -1 if found.group(1) in ("-", "−", "–") else 1
-    form = PERCENT_MORE if percent else TIMES_LESS
-    return Claim(
-        text=found.group().strip(), line=row.line, number=sign * number, form=form, signed=found.group(1) == "+"
-    )
+    form = form_said(text[found.end() :][:60], percent=percent)
+    shown = found.group().strip() + ("%" if bare and percent else "")
+    return Claim(text=shown, line=row.line, number=sign * number, form=form, signed=found.group(1) == "+")
 
 
-def _meant(claim: Claim, reading: Reading) -> Claim:
-    return replace(claim, form=reading.form[0] if claim.factor else reading.form[1])
+def _meant(claim: Claim, reading: Reading, ends: tuple[Place, Place]) -> Iterator[Claim]:
+    """As the cell's own words say, else as the column is read. Of a quantity without a unit nobody knows whether more of it is
+    better."""
+    if claim.form:
+        yield claim
+        return
+    yield replace(claim, form=reading.form[0] if _is_factor(claim) else reading.form[1])
+    if ends[0].figure.metric == VALUE:
+        for form in (TIMES_LESS, TIMES_MORE) if _is_factor(claim) else (PERCENT_LESS, PERCENT_MORE):
+            yield replace(claim, form=form)
+
+
+def _is_factor(claim: Claim) -> bool:
+    return not claim.text.rstrip().endswith(("%", "％"))
 
 
 # ways to read a column
@@ -109,6 +129,8 @@ def _forms(header: str, metric: str) -> tuple[tuple[str, str], ...]:
 
 
 def _metrics(table: Measured, column: Column) -> tuple[str, ...]:
+    if column.metric == COUNT and not table.measured(COUNT):
+        return (BYTES,)
     if column.metric or re.search(r"speed-?\s?up|faster|slower", column.header, re.I):
         return (column.metric or TIME,)
     left = [c.metric for c in table.of_kind(MEASURED) if c.place < column.place]
@@ -180,8 +202,17 @@ def _base_rows(table: Measured, column: Column) -> Iterator[tuple[int, str]]:
         if column.base:
             named = [name for name in labels if name and _row_named(column.base, name)]
         else:
-            named = list(dict.fromkeys((*(name for name in labels if _BASE_ROW.search(name)), *labels[:1])))
+            marked = [row.key[place] for row in table.rows if _marked(table, row, column)]
+            named = list(
+                dict.fromkeys((*(name for name in labels if _BASE_ROW.search(name)), *marked[:3], *labels[:1]))
+            )
         yield from ((place, name) for name in named[:_MANY])
+
+
+def _marked(table: Measured, row: Row, column: Column) -> bool:
+    """The row that the others are compared with claims nothing of itself."""
+    text = table.grid.rows[row.place][column.place].text.lower()
+    return re.fullmatch(r"[-–—]|baseline|base|reference|1(?:\.0+)?\s?[x×]?", text) is not None
 
 
 def _row_named(base: str, name: str) -> bool:
@@ -228,6 +259,8 @@ def _best(
     if not scored:
         return None, False
     best, given, checked = max(scored, key=lambda s: s[1])
+    if not given:
+        best = min((r for r, _, _ in scored), key=lambda r: _gap(r, cells, table))
     one_metric = len({c.metric for c in table.of_kind(MEASURED)}) == 1
     certain = bool(column.metric) or one_metric or len({s[0].metric for s in scored}) == 1 or bool(column.base)
     alone = len({s[0].source for s in scored}) == 1
@@ -243,8 +276,24 @@ def _clear(source: Source, column: Column, alone: bool) -> bool:
 
 def _score(reading: Reading, cells: list[tuple[Row, Claim]], table: Measured) -> tuple[int, int]:
     ends = [(_ends(reading.source, row, table), claim) for row, claim in cells]
-    told = [right(_meant(claim, reading), e[0].figure, e[1].figure) for e, claim in ends if e is not None]
-    return sum(t is True for t in told), sum(t is not None for t in told)
+    told = [
+        [right(meant, e[0].figure, e[1].figure) for meant in _meant(claim, reading, e)]
+        for e, claim in ends
+        if e is not None
+    ]
+    return sum(True in t for t in told), sum(t[0] is not None for t in told)
+
+
+def _gap(reading: Reading, cells: list[tuple[Row, Claim]], table: Measured) -> float:
+    """How far the cells are from what the reading gives, in factors: of readings that give none, the nearest is meant."""
+    gaps = []
+    for row, claim in cells:
+        ends = _ends(reading.source, row, table)
+        found = ratio(ends[0].figure, ends[1].figure) if ends else None
+        said = [s.low for m in _meant(claim, reading, ends) for s in ratios(m)] if ends else []
+        if found is not None and found.low > 0 and any(s > 0 for s in said):
+            gaps.append(min(abs(math.log(s / found.low)) for s in said if s > 0))
+    return sum(gaps) / len(gaps) if gaps else math.inf
 
 
 def judged_columns(tables: tuple[Measured, ...]) -> Iterator[Judged]:

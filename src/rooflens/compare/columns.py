@@ -189,18 +189,20 @@ def _by_cells(grid: Grid, column: Column) -> Column:
     """Columns such as `Before` and `main` are known by what stands in them; a plain number needs a header that says a side.
     `alloc/op` is bytes to some tools, which the cells tell."""
     texts = [row[column.place].text for row in grid.rows[:200] if column.place < len(row)]
-    found = [f for t in texts if t and re.match(r"[~≈]?\d", t) and (f := figure(t)) is not None and _all_of(t)]
-    metrics = {f.metric for f in found} - ({VALUE} if not side_of(column.header) else set())
+    found = [f for t in texts if t and (f := figure(t)) is not None and _all_of(t)]
+    metrics = {f.metric for f in found}
     if column.kind == MEASURED:
         return replace(column, metric=BYTES, unit="") if column.metric == COUNT and metrics == {BYTES} else column
-    if not found or len(found) * 2 < len([t for t in texts if t]) or len(metrics) != 1 or column.place == 0:
+    mixed = len(metrics) != 1 or metrics == {VALUE}  # a row a quantity: each cell says its own
+    few = len(found) * 2 < len([t for t in texts if t])
+    if not found or column.place == 0 or (mixed and not side_of(column.header)) or (few and not mixed):
         return column
-    return Column(place=column.place, header=column.header, kind=MEASURED, metric=metrics.pop())
+    return Column(place=column.place, header=column.header, kind=MEASURED, metric=VALUE if mixed else metrics.pop())
 
 
 def _all_of(text: str) -> bool:
     """A number and its unit, an error after it at most: `3 x 3` and `8,64,32` are no measurements."""
-    return re.fullmatch(rf"[~≈]?[\d.,_'eE+\s]+{UNIT}?(?:/op|/iter|/call)?\s*(?:±.*|\(.*\))?", text) is not None
+    return re.fullmatch(rf"[\d.,_'eE+\s]+{UNIT}?(?:/op|/iter|/call)?\s*(?:±.*|\(.*\))?", text) is not None
 
 
 def _figure(text: str, column: Column) -> Figure | None:

@@ -10,18 +10,23 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 TIME, BYTES, COUNT, VALUE = "time", "bytes", "count", "value"
-NUMBER = r"(?:\d{1,3}(?:[,_\u202f\u2009']\d{3})+(?:\.\d+)?|\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)"
+_GROUPED = r"\d{1,3}(?:[,_\u202f\u2009']\d{3})+(?!\d)(?:\.\d{1,30})?"
+NUMBER = rf"(?>{_GROUPED}|\d{{1,30}}(?:\.\d{{1,30}})?(?:[eE][+-]?\d{{1,2}})?)"  # all of its digits, or none
 _UNITS = {
     "ns": (TIME, "1e-9"), "us": (TIME, "1e-6"), "µs": (TIME, "1e-6"), "μs": (TIME, "1e-6"), "ms": (TIME, "1e-3"),
-    "s": (TIME, "1"), "sec": (TIME, "1"), "secs": (TIME, "1"), "second": (TIME, "1"), "seconds": (TIME, "1"),
-    "min": (TIME, "60"), "b": (BYTES, "1"), "byte": (BYTES, "1"), "bytes": (BYTES, "1"), "kb": (BYTES, "1e3"),
-    "mb": (BYTES, "1e6"), "gb": (BYTES, "1e9"), "kib": (BYTES, "1024"), "mib": (BYTES, "1048576"),
-    "gib": (BYTES, "1073741824"), "k": (COUNT, "1e3"), "m": (COUNT, "1e6"), "alloc": (COUNT, "1"),
-    "allocs": (COUNT, "1"), "allocation": (COUNT, "1"), "allocations": (COUNT, "1"),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), (TIME, "1")),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), (TIME, "60")),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), (TIME, "3600")),
+    **dict.fromkeys(("b", "byte", "bytes"), (BYTES, "1")),
+    "kb": (BYTES, "1e3"), "mb": (BYTES, "1e6"), "gb": (BYTES, "1e9"),
+    "kib": (BYTES, "1024"), "mib": (BYTES, "1048576"), "gib": (BYTES, "1073741824"),
+    **dict.fromkeys(("alloc", "allocs", "allocation", "allocations"), (COUNT, "1")),
+    "k": (COUNT, "1e3"), "m": (COUNT, "1e6"),
 }  # fmt: skip
-UNIT = r"(?:[nuµμm]s|seconds?|secs?|s|min|[KMG]iB|[kKMG]B|bytes?|B|allocations?|allocs?|[kKM])"
+UNIT = r"(?:[nuµμm]s|seconds?|secs?|s|minutes?|mins?|hours?|hrs?|h|[KMG]iB|[kKMG]B|bytes?|B|allocations?|allocs?|[kKM])"
 FIGURE = rf"{NUMBER}(?:\s?{UNIT}(?:/op|/iter|/call)?(?![\w/]))?"
-_FIGURE = re.compile(rf"({NUMBER})\s?({UNIT})?(?:/op|/iter|/call)?(?![\w/])")
+_FIGURE = re.compile(rf"({NUMBER})\s?({UNIT})?(?:/op|/iter|/call)?(?![\w/+%]|\.\d|\s?[–-]\s?\d)")
+_SPACED = re.compile(r"(?<=\d)[ \u00a0](?=\d{3}(?:\D|$))")
 _TOLERANCE, _LEAST = 1e-12, 1e-15  # what floats lose of a ratio, and of one taken from 1
 
 
@@ -52,8 +57,8 @@ class Range:
 
 
 def figure(text: str, unit: str = "") -> Figure | None:
-    """The first number of the text, where the text begins with it; `unit` where it has none of its own."""
-    found = _FIGURE.match(text.strip().lstrip("*_`~≈ "))
+    """The number that the text begins with; `unit` where it has none of its own. `~5`, `<5`, `5+` and `5-8` are none."""
+    found = _FIGURE.match(_SPACED.sub("", text.strip()))
     if found is None:
         return None
     metric, factor = _unit(found.group(2) or unit)

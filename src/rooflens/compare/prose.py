@@ -45,10 +45,11 @@ _SPEED = re.compile(r"faster|slower|quicker|speed", re.I)
 _OTHER = re.compile(
     r"throughput|bandwidth|accuracy|utili[sz]ation|flop|coverage|confidence|ops/s|\brate\b|tokens/s|power|energy", re.I
 )
+_ALONE = r"(?!\s?%|\s?[A-Za-z]{0,12}/s)"  # no rate and no share
 _PAIR = re.compile(
-    rf"(?<![\w.,])(?P<a>{FIGURE})\s*(?:→|->|=>|⇒|–>)\s*(?P<b>{FIGURE})"
-    rf"|\bfrom\s+(?P<c>{FIGURE})\s+(?:down\s+|up\s+)?to\s+(?P<d>{FIGURE})"
-    rf"|(?<![\w.,])(?P<e>{FIGURE})\s+(?:vs\.?|versus)\s+(?P<f>{FIGURE})", re.I)  # fmt: skip
+    rf"(?<![\w.,])(?P<a>{FIGURE})\s*(?:→|->|=>|⇒|–>)\s*(?P<b>{FIGURE}){_ALONE}"
+    rf"|\bfrom\s+(?P<c>{FIGURE})\s+(?:down\s+|up\s+)?to\s+(?P<d>{FIGURE}){_ALONE}"
+    rf"|(?<![\w.,])(?P<e>{FIGURE})\s+(?:vs\.?|versus)\s+(?P<f>{FIGURE}){_ALONE}", re.I)  # fmt: skip
 _THAN = r"\b(?:than|vs\.?|versus|from|over|compared (?:to|with)|relative to|against)"
 _BASE = re.compile(rf"{_THAN}\s+(?:the\s+)?([^\d(),;]{{1,80}})", re.I)
 
@@ -121,6 +122,12 @@ def _said(passage: Passage, match: re.Match[str], before: str, after: str) -> Sa
         pair=pair,
         base=base,
     )
+
+
+def form_said(words: str, *, percent: bool) -> str:
+    """What a number is meant as by the words after it; empty where none of them says."""
+    way = _way(words, "")
+    return (_PERCENT if percent else _TIMES)[way] if way else ""
 
 
 def _way(ahead: str, behind: str) -> str:
