@@ -19,14 +19,14 @@ def pytest_benchmark_document(run: BenchRun) -> dict[str, Any]:
     """Rows without a time are left out: the format has no place for them."""
     machine, revision = run.machine, run.revision
     versions = dict(run.versions)
-    system, _, rest = machine.system.partition(" ")
+    system, *release, arch = machine.system.split(" ") if " " in machine.system else (machine.system, "")
     return {
         "machine_info": {
             "node": None,
             "processor": machine.name,
-            "machine": rest.split(" ")[-1],
+            "machine": arch,
             "python_version": versions.get("python"),
-            "release": rest.split(" ")[0],
+            "release": " ".join(release),
             "system": system,
             "cpu": {"brand_raw": machine.device_name, "count": machine.threads},
         },

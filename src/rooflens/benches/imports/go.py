@@ -117,7 +117,7 @@ def _row(key: tuple[str, str], readings: _Readings, threads: int | None, several
     package, name = key
     plain = _PROCS.sub("", name) if threads is not None else name
     short = plain.removeprefix("Benchmark").lstrip("_") or plain
-    samples = tuple(v * 1e-9 for v in readings.values.get("ns/op", ()))
+    samples = tuple(v / 1e9 for v in readings.values.get("ns/op", ()))
     status = OK if samples else readings.status
     return FoundRow(
         benchmark=benchmark_of(

@@ -25,7 +25,7 @@ from rooflens.benches.imports.found import (
 from rooflens.errors import FormatError
 
 TOOL = "google-benchmark"
-_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+_UNITS = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0}  # in a second
 _OLD_AGGREGATE = re.compile(r"_(?:mean|median|stddev|cv|BigO|RMS)$")  # files from before 1.5 do not say what is one
 
 
@@ -97,7 +97,7 @@ def _time(path: str, name: str, run: dict[str, Any]) -> float:
         raise FormatError(
             f"{path}: {name}: time_unit is '{unit[:40]}', not one of {' '.join(_UNITS)}: save the result again"
         )
-    return seconds(run.get("real_time"), path, f"real_time of {name}") * _UNITS[unit]
+    return seconds(run.get("real_time"), path, f"real_time of {name}") / _UNITS[unit]
 
 
 def _middle(runs: list[dict[str, Any]], field: str) -> int | None:

@@ -108,7 +108,8 @@ def _machine(info: dict[str, Any], ours: dict[str, Any]) -> BenchMachine:
         device=word(ours.get("device")) or "cpu",
         device_name=word(ours.get("device_name")) or name,
         threads=whole(ours.get("threads")),
-        system=" ".join(word(info.get(k)) for k in ("system", "release", "machine") if word(info.get(k))),
+        system=word(ours.get("system"))
+        or " ".join(word(info.get(k)) for k in ("system", "release", "machine") if word(info.get(k))),
     )
 
 
