@@ -265,6 +265,8 @@ FAULTS: dict[str, tuple[str | bytes, type[RooflensError], str]] = {
     "go without results": ("goos: linux\nPASS\nok x 1s\n", FormatError, "say which"),
     "go NaN": ("BenchmarkA-2 1 NaN ns/op\n", FormatError, "line 1"),
     "go negative": ("BenchmarkA-2 1 5 ns/op\nBenchmarkB-2 1 -5 ns/op\n", FormatError, "line 2"),
+    "go beyond a clock": ("BenchmarkA-2 1 1e300 ns/op\n", FormatError, "no measurement"),
+    "pytest beyond a clock": (_changed(PYTEST, stats={"data": [1e300]}), FormatError, "1e+300 is no time"),
     "go no number": ("BenchmarkA-2 1 fast ns/op\n", FormatError, "'fast'"),
     "go cut off": ("BenchmarkA-2 1 5\n", FormatError, "cut off"),
     "JSON cut off": (FILES["google-benchmark"][:200], ConfigError, "cut off"),
@@ -386,6 +388,27 @@ def test_in_and_out_again(cli: Callable[..., Any], tmp_path: Path) -> None:
     assert {r["key"]: r["time_s"] for r in json.loads(back.stdout)["rows"]} == kept
     assert len(cli("bench", "export", "before", "--as", "csv").stdout.splitlines()) == 1 + 6
     assert "Conv2D" in cli("bench", "export", "before", "--as", "md").stdout
+
+
+def test_imports_get_verdicts(cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Six processes of either side, one of five benchmarks 20 % slower."""
+    names, spread = ("Conv/Forward", "Conv/Backward", "Pool", "Norm", "Relu"), (1.0, 1.004, 0.997, 1.002, 0.999, 1.003)
+    for side, factor in (("a", 1.0), ("b", 1.2)):
+        for i, noise in enumerate(spread):
+            lines = [f"Benchmark{n}-8 100 {1e6 * noise * (factor if n == 'Pool' else 1):.1f} ns/op" for n in names]
+            written(tmp_path, "\n".join(["goos: linux", "pkg: x/layers", "cpu: C", *lines, ""]), f"{side}-{i}.txt")
+        assert cli("bench", "import", *(f"{side}-{i}.txt" for i in range(6)), "--baseline", side).returncode == 0
+    found = cli("bench", "compare", "a", "b", "--format", "json")
+    verdicts = {r["key"]: r["verdict"] for r in json.loads(found.stdout)["rows"]}
+    assert found.returncode == 1 and verdicts == {
+        "Conv/forward": "same", "Conv/backward": "same", "Pool": "slower", "Norm": "same", "Relu": "same",
+    }  # fmt: skip
+
+
+def test_a_benchmark_that_failed_in_one_file_is_told(tmp_path: Path) -> None:
+    texts = ("BenchmarkA-2 1 5 ns/op\n", "--- FAIL: BenchmarkA-2\n    a_test.go:3: no\n")
+    found = imported([written(tmp_path, t, f"{i}.txt") for i, t in enumerate(texts)])
+    assert found.run.rows[0].status == OK and any("1.txt: A failed: a_test.go:3: no" in n for n in found.notes)
 
 
 def test_a_fault_is_one_line_and_makes_no_store(cli: Callable[..., Any], tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ Samples of one file share a process; a verdict needs several processes, so sever
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,7 +63,7 @@ def imported(
     found = [_found(c, format, as_) for c in contents]
     _same_machine(paths, found)
     run = _run(found, suite, note)
-    return Imported(run=run, notes=(*(n for f in found for n in f.notes), *_too_few(run)))
+    return Imported(run=run, notes=(*(n for f in found for n in f.notes), *_lost(paths, found, run), *_too_few(run)))
 
 
 def content_of(path: str) -> Content:
@@ -160,7 +160,9 @@ def _by_key(found: Found) -> dict[str, FoundRow]:
     for row in found.rows:
         before = rows.get(row.benchmark.key)
         if before is not None and before.processes and row.processes:
-            row = replace(row, processes=((*before.processes[0], *row.processes[0]),))
+            several = len(before.processes) > 1 or len(row.processes) > 1
+            joined = (before.processes[0] + row.processes[0],)
+            row = replace(row, processes=before.processes + row.processes if several else joined)
         rows[row.benchmark.key] = row
     return rows
 
@@ -193,6 +195,15 @@ def _row(files: list[FoundRow | None]) -> BenchRow:
 def _middle(values: Any) -> int | None:
     found = [v for v in values if v is not None]
     return round(median(found)) if found else None
+
+
+def _lost(paths: Sequence[str], found: list[Found], run: BenchRun) -> Iterator[str]:
+    """What failed in one file and ran in another."""
+    timed = {row.benchmark.key for row in run.rows if row.processes}
+    for path, file in zip(paths, found, strict=True):
+        for row in file.rows:
+            if row.status == FAILED and row.benchmark.key in timed:
+                yield f"{path}: {row.benchmark.key} failed: {row.reason}"
 
 
 def _too_few(run: BenchRun) -> list[str]:

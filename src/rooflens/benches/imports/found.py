@@ -12,6 +12,7 @@ from rooflens.errors import FormatError
 
 PASSES = ("forward", "backward")
 NOTHING_KNOWN = Allocated()
+LONGEST_S = 1e9  # thirty years
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,8 @@ def utc(date: Any, otherwise: str) -> str:
 
 def seconds(value: Any, path: str, where: str) -> float:
     """A time that a clock can have shown; zero is kept, and judged as a sample."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not known or not 0 <= value <= LONGEST_S:
         raise FormatError(f"{path}: {where}: {_shown(value)} is no time: run the benchmark again")
     return float(value)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from rooflens.benches.bench_run import FAILED, NOT_RUN, OK, Allocated, BenchMachine
-from rooflens.benches.imports.found import Content, Found, FoundRow, benchmark_of, fingerprint_of
+from rooflens.benches.imports.found import LONGEST_S, Content, Found, FoundRow, benchmark_of, fingerprint_of
 from rooflens.errors import FormatError
 
 TOOL = "go test"
@@ -100,7 +100,7 @@ def _add(readings: _Readings, pairs: list[str], where: str) -> None:
             number = float(value)
         except ValueError:
             raise FormatError(f"{where}: '{value[:40]}' is no number of {unit[:40]}: run the benchmark again") from None
-        if not math.isfinite(number) or (number < 0 and unit in _KNOWN):
+        if not math.isfinite(number) or (unit in _KNOWN and not 0 <= number <= LONGEST_S * 1e9):
             raise FormatError(f"{where}: {value[:40]} {unit[:40]} is no measurement: run the benchmark again")
         readings.values.setdefault(unit, []).append(number)
     if len(pairs) % 2 or not any(unit == "ns/op" for unit in pairs[1::2]):

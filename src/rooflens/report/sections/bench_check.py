@@ -42,10 +42,10 @@ def _verdict(document: Document, faults: list[dict[str, Any]]) -> str:
 
 def _counted(document: Document) -> str:
     c = document["claims"]
-    tables = document["tables"]
+    tables, number = document["tables"], sum(c.values())
     return (
-        f"{sum(c.values())} claims beside {tables} table{'s' * (tables != 1)} of measurements: {c['right']} follow from the "
-        f"report's own numbers, {c['wrong']} do not, {c['not_checkable']} cannot be checked with them."
+        f"{number} claim{'s' * (number != 1)} beside {tables} table{'s' * (tables != 1)} of measurements: {c['right']} "
+        f"follow from the report's own numbers, {c['wrong']} do not, {c['not_checkable']} cannot be checked with them."
     )
 
 
