@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from rooflens.benches.bench_run import FAILED, NOT_RUN, OK, BenchRun
 from rooflens.benches.imports.formats import FORMATS, imported
-from rooflens.errors import ConfigError, EmptyError, FileError, FormatError, MismatchError, RooflensError, SyntaxFault
+from rooflens.errors import (
+    ConfigError,
+    EmptyError,
+    FileError,
+    FormatError,
+    MismatchError,
+    RooflensError,
+    SchemaError,
+    SyntaxFault,
+)
+from rooflens.report.bench import run_document
 from rooflens.report.bench_export import pytest_benchmark_document, stats_of
 
 GO = """goos: linux
@@ -282,6 +292,7 @@ FAULTS: dict[str, tuple[str | bytes, type[RooflensError], str]] = {
     "pytest NaN": (_changed(PYTEST, stats={"data": [0.5, math.nan]}), FormatError, "nan is no time"),
     "pytest no list": (_changed(PYTEST, stats={"data": "0.5"}), FormatError, "no list"),
     "a comparison of ours": ('{"schema": "rooflens.bench/1", "kind": "comparison"}', FormatError, "'bench run --format json'"),
+    "a newer run of ours": ('{"schema": "rooflens.bench/2", "kind": "run"}', SchemaError, "rooflens.bench/1"),
     "half a run of ours": ('{"schema": "rooflens.bench/1", "kind": "run", "rows": []}', ConfigError, "no whole run"),
 }  # fmt: skip
 
@@ -296,6 +307,34 @@ def test_faults(tmp_path: Path, name: str) -> None:
         imported([str(path)])
     assert str(raised.value).startswith(str(path)) and words in str(raised.value)
     assert "\n" not in str(raised.value) and raised.value.status == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        (("tool",), 5, "run.tool is a int"),
+        (("date",), None, "run.date is a NoneType"),
+        (("machine", "threads"), "8", "run.machine.threads is a str"),
+        (("rows", 0, "bytes"), 10**30, "run.rows[0].bytes is a int"),
+        (("rows", 0, "processes", 0, "samples_s"), ["x"], "times_s[0] is a str"),
+        (("rows", 0, "processes", 0, "samples_s"), [-1.0], "hold what is no time"),
+        (("versions",), [], "no whole run"),
+        (("rows", 0, "pass"), ..., "no whole run"),
+    ],
+)
+def test_a_saved_run_is_held_to_its_record(tmp_path: Path, place: tuple[Any, ...], value: Any, words: str) -> None:
+    document = json.loads(json.dumps(run_document(read(tmp_path, GO))))
+    assert read(tmp_path, json.dumps(document)).id == document["id"]
+    *above, last = place
+    inside = document
+    for key in above:
+        inside = inside[key]
+    inside[last] = value
+    if value is ...:
+        del inside[last]
+    with pytest.raises(ConfigError) as raised:
+        read(tmp_path, json.dumps(document))
+    assert words in str(raised.value)
 
 
 def test_an_unknown_format_is_told(tmp_path: Path) -> None:

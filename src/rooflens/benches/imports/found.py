@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +11,7 @@ from rooflens.errors import FormatError
 
 PASSES = ("forward", "backward")
 NOTHING_KNOWN = Allocated()
-LONGEST_S = 1e9  # thirty years
+LONGEST_S, MOST = 1e9, 2**63  # thirty years; more bytes than there are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,15 +78,14 @@ def utc(date: Any, otherwise: str) -> str:
 
 def seconds(value: Any, path: str, where: str) -> float:
     """A time that a clock can have shown; zero is kept, and judged as a sample."""
-    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not known or not 0 <= value <= LONGEST_S:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_S:
         raise FormatError(f"{path}: {where}: {_shown(value)} is no time: run the benchmark again")
     return float(value)
 
 
 def whole(value: Any) -> int | None:
     """A count or bytes; None for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MOST:
         return None
     return round(value)
 
