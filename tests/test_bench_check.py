@@ -194,6 +194,43 @@ def test_numbers_as_people_write_them(text: str, value: float) -> None:
     assert found is not None and found.value == pytest.approx(value)
 
 
+SIDES = """
+Before
+======
+
+| Layer | time_ms |
+|---|---|
+| conv | 8.0 |
+| pool | 2.0 |
+
+**After**
+| Layer | time_ms | Speedup |
+|---|---|---|
+| conv | 4.0 | 2.0x |
+| pool | 1.0 | 2.0x |
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "should"),
+    [
+        ("conv is 2.0x as fast.", []),
+        ("conv is 3.0x as fast as before.", ["2.0x"]),
+        ("conv improved by 2.5x, from 8.0 ms to 4.0 ms.", ["2.0x"]),
+        ("conv takes 40% less time (8.0 to 4.0 ms).", ["50%"]),
+        ("conv was reduced from 8.0 ms to 4.0 ms (55% reduction).", ["50%"]),
+        ("conv was reduced to 50% of what it took, 60% of it in the kernel.", []),
+        ("conv is now within 5% of the peak, about 3x faster, and 30-60% faster elsewhere.", []),
+        ("conv is 50% faster, and its accuracy is 12% higher (8.0 → 4.0).", []),
+        ("A 3 x 3 kernel of 4×32×16×16 is 2x as fast for conv.", []),
+        ("Pool went from 2.0 to 1.0 ms, i.e. 2.3 times faster;\nconv from 8.0 to 4.0 ms, 1.9 times.", ["2.0x", "2.0x"]),
+    ],
+)
+def test_claims_of_the_text(said: str, should: list[str]) -> None:
+    assert [f.should_be for f in faults(SIDES + said + "\n")] == should
+
+
 def test_lines_are_those_of_the_file() -> None:
     lines = OTHER.splitlines()
     assert all(f.claim.split(" ")[0] in lines[f.line - 1] for f in faults(OTHER))

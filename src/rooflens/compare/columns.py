@@ -159,6 +159,7 @@ def _columns(grid: Grid) -> tuple[Column, ...]:
 
 
 def _by_header(place: int, header: str) -> Column:
+    header = header.replace("_", " ")
     base = _BASE.search(header)
     metric = metric_of(header)
     if _CLAIM.search(header):

@@ -26,14 +26,16 @@ _FACTOR = r"(?:[x×X]|\s?times|-?\s?fold)(?![\w×])(?!\s*[\d×])"
 _SHARE = re.compile(rf"(?<![\w.,])(?:(?<![)%\w])[+−-])?({NUMBER})(?:(\s?(?:%|％|percent\b))|{_FACTOR})")
 _NEAR = 300  # characters around a claim in which its metric may be named
 _HEDGE = re.compile(
-    r"(?:about|around|roughly|approx\w{0,20}\.?|nearly|almost|up to|over|more than|at least|at most|under|less than|[~≈<>≤≥±])\s?$",
+    r"(?:about|around|roughly|approx\w{0,20}\.?|nearly|almost|up to|over|more than|at least|at most|under|less than|below|above"
+    r"|within|[~≈<>≤≥±])\s?$",
     re.I,
 )
 _RANGE = re.compile(r"\d\s?[%x×]?\s*(?:[–—-]|\bto\b)\s*[+−-]?$")
-_CLAUSE = r"[,;()]|\band\b|\bbut\b|\.\s"
-_STOP = re.compile(r"[,;()→]|\bbut\b|\.\s|->")
+_SENTENCE = r"(?<![.\s][A-Za-z])(?<!\bvs)\.\s"  # `i.e.` ends none
+_CLAUSE = rf"[,;()]|\band\b|\bbut\b|{_SENTENCE}"
+_STOP = re.compile(rf"[,;()→]|\bbut\b|{_SENTENCE}|->")
 _WAYS = (
-    ("better", r"faster|quicker|speed-?\s?up|sped|improve\w*|better|gain\w*"),
+    ("better", r"faster|as fast|quicker|speed-?\s?up|sped|improve\w*|better|gain\w*"),
     ("worse", r"slower|slow-?down|regress\w*|worse"),
     ("less", r"reduc\w*|fewer|less|lower\w*|smaller|decreas\w*|\bcut\b|saved|saving\w*|drop\w*|shrank|shrunk|down"),
     ("more", r"more|higher|larger|bigger|increas\w*|grew|growth|rose|\bup\b"),
@@ -48,9 +50,9 @@ _OTHER = re.compile(
 _ALONE = r"(?!\s?%|\s?[A-Za-z]{0,12}/s)"  # no rate and no share
 _PAIR = re.compile(
     rf"(?<![\w.,])(?P<a>{FIGURE})\s*(?:→|->|=>|⇒|–>)\s*(?P<b>{FIGURE}){_ALONE}"
-    rf"|\bfrom\s+(?P<c>{FIGURE})\s+(?:down\s+|up\s+)?to\s+(?P<d>{FIGURE}){_ALONE}"
+    rf"|(?:\bfrom\s+|\()(?P<c>{FIGURE})\s+(?:down\s+|up\s+)?to\s+(?P<d>{FIGURE}){_ALONE}"
     rf"|(?<![\w.,])(?P<e>{FIGURE})\s+(?:vs\.?|versus)\s+(?P<f>{FIGURE}){_ALONE}", re.I)  # fmt: skip
-_THAN = r"\b(?:than|vs\.?|versus|from|over|compared (?:to|with)|relative to|against)"
+_THAN = r"\b(?:than|as fast as|vs\.?|versus|from|over|compared (?:to|with)|relative to|against)"
 _BASE = re.compile(rf"{_THAN}\s+(?:the\s+)?([^\d(),;]{{1,80}})", re.I)
 
 
@@ -95,11 +97,13 @@ def said(passage: Passage) -> Iterator[Said]:
 def _said(passage: Passage, match: re.Match[str], before: str, after: str) -> Said | None:
     number = decimal(match.group(1))
     just = before[-30:]
+    if match.group(2) and (re.search(r"\bto\s?$", just) or re.match(r"\s*of\b", after)):
+        return None  # a share of something, and no change
     if number is None or _HEDGE.search(just) or _RANGE.search(passage.text[: match.start()][-8:]):
         return None
     ahead, behind = _STOP.split(after, maxsplit=1)[0], _STOP.split(before)[-1]
     way = _way(ahead, behind)
-    pair = _pair(_near(after)) or _pair(re.split(r"\.\s", before)[-1][-200:])
+    pair = _pair(_near(after)) or _pair(re.split(_SENTENCE, before)[-1][-200:])
     sign = match.group()[0] if match.group()[0] in "+-−" else ""
     if not way and (pair is None or not (sign or match.group(2) is None)):
         return None
@@ -109,10 +113,10 @@ def _said(passage: Passage, match: re.Match[str], before: str, after: str) -> Sa
     metric = _metric(ahead, behind, way, pair, around)
     form = PERCENT_LESS if form == FASTER and metric not in (TIME, "") else form
     form = PERCENT_MORE if form == SLOWER and metric not in (TIME, "") else form
-    shown = match.group() + (f" {' '.join(ahead.split())}" if ahead.strip() else "")
+    shown = f"{match.group()} {' '.join(ahead.split())}".rstrip(" .")
     claim = Claim(text=_short(shown), line=passage.line_of(match.start()), number=number, form=form, signed=sign == "+")
-    base = _base(re.split(r"\.\s", after[:300])[0])
-    clause, sentence = (_around(passage.text, match.start(), stop) for stop in (_CLAUSE, r";|\.\s"))
+    base = _base(re.split(_SENTENCE, after[:300])[0])
+    clause, sentence = (_around(passage.text, match.start(), stop) for stop in (_CLAUSE, rf";|{_SENTENCE}"))
     return Said(
         claim=claim,
         passage=passage,
@@ -173,12 +177,12 @@ def _pair(text: str) -> Pair | None:
 
 def _near(after: str) -> str:
     """What belongs to the claim before it: up to a comma or a new sentence outside its parentheses."""
-    return re.split(r"[,;](?!\d)|\.\s|\band\b|\)", after[:200])[0]
+    return re.split(rf"[,;](?!\d|\s*from\b)|{_SENTENCE}|\band\b|\)", after[:200])[0]
 
 
 def _base(after: str) -> str:
     found = _BASE.search(after)
-    return re.split(r"\bbut\b|\band\b|\.\s", found.group(1))[0].strip(" \"'.") if found else ""
+    return re.split(rf"\bbut\b|\band\b|{_SENTENCE}", found.group(1))[0].strip(" \"'.") if found else ""
 
 
 def _around(text: str, place: int, stop: str) -> str:

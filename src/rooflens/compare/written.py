@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 # What nobody writes by hand is not read to its end: characters of a line or a paragraph, tables, rows of all of them.
 LONGEST, MOST_TABLES, MOST_ROWS, MOST_PASSAGES = 20_000, 100, 5_000, 20_000
 _HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*)")
+_UNDERLINE = re.compile(r"\s{0,3}(=+|-{2,})\s*")
+_BOLD = re.compile(r"\s*(?:\*\*|__)[^*_]+(?:\*\*|__):?\s*")
 _ITEM = re.compile(r"(\s*)(?:[-*+]|\d{1,4}[.)])\s+(.*)")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _RULE_CELL = re.compile(r"\s*:?-+:?\s*")
@@ -137,8 +139,12 @@ def _fence(now: str, mark: str) -> str:
 def _line(reader: _Reader, line: str, number: int) -> None:
     line = _unquoted(line)
     heading, item = _HEADING.match(line), _ITEM.match(line)
+    underline = _UNDERLINE.fullmatch(line) if reader.open is not None and not reader.items else None
     if not line.strip():
         reader.close()
+    elif underline and reader.open is not None and reader.open.starts == (0,):
+        title, reader.open = reader.open.text, None
+        _heading(reader, 1 if "=" in underline.group(1) else 2, title)
     elif heading:
         _heading(reader, len(heading.group(1)), plain(heading.group(2).rstrip("# ")))
     elif item:
@@ -153,7 +159,7 @@ def _line(reader: _Reader, line: str, number: int) -> None:
     else:
         if not line[:1].isspace():
             reader.items.clear()
-        reader.begin(plain(line), number)
+        reader.begin(plain(line) + (":" if _BOLD.fullmatch(line) and not plain(line).endswith(":") else ""), number)
 
 
 def _continued(reader: _Reader, text: str, number: int) -> None:
