@@ -48,14 +48,23 @@ def checked_profile(path: str, document: dict[str, Any]) -> dict[str, Any]:
     return _held(path, document, PROFILE_SCHEMA)
 
 
-def checked_bench_run(path: str, document: dict[str, Any]) -> dict[str, Any]:
-    return _held(path, document, BENCH_SCHEMA)
+def checked_bench(path: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Each kind of bench document has a schema of its own, in a branch of the one that is published."""
+    _held(path, document, BENCH_SCHEMA)
+    for branch in published(BENCH_SCHEMA)["allOf"]:
+        if branch["if"]["properties"]["kind"]["const"] == document["kind"]:
+            _refuse(path, document, branch["then"])
+    return document
 
 
 def _held(path: str, document: dict[str, Any], schema: str) -> dict[str, Any]:
-    for where, what in faults(document, published(schema), ""):
-        raise ConfigError(f"{path}: field '{where}' {what}: {_CURE}")
+    _refuse(path, document, published(schema))
     return document
+
+
+def _refuse(path: str, document: dict[str, Any], schema: dict[str, Any]) -> None:
+    for where, what in faults(document, schema, ""):
+        raise ConfigError(f"{path}: field '{where}' {what}: {_CURE}")
 
 
 def faults(value: Any, schema: dict[str, Any], where: str) -> Iterator[tuple[str, str]]:

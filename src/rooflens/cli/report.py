@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from rooflens.cli import options as o
-from rooflens.errors import NotInThisVersion
+from rooflens.errors import NotInThisVersion, SyntaxFault
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 EPILOG = """Examples:
@@ -32,8 +32,9 @@ def report(
     from rooflens.cli.documents import plotted, rendered
     from rooflens.cli.machine import show
     from rooflens.report.saved import read_documents
+    from rooflens.report.sections.bench import bench_views
     from rooflens.report.sections.profile import profile_blocks
-    from rooflens.resultfile import MACHINE_SCHEMA, PROFILE_SCHEMA
+    from rooflens.resultfile import BENCH_SCHEMA, MACHINE_SCHEMA, PROFILE_SCHEMA
 
     documents = read_documents(result)
     if documents[0]["schema"] == MACHINE_SCHEMA:
@@ -41,6 +42,12 @@ def report(
     if documents[0]["schema"] == PROFILE_SCHEMA:
         profile = documents[0]
         o.emit_as(o.check_format(format), profile, profile_blocks(profile), profile["reaches"], output)
+        return 0
+    if documents[0]["schema"] == BENCH_SCHEMA:
+        if plot is not None:
+            raise SyntaxFault(f"--plot {plot}: benchmarks have no roofline to draw: leave it out")
+        blocks, rows = bench_views(documents[0])
+        o.emit_as(o.check_format(format), documents[0], blocks, rows, output)
         return 0
     o.emit(rendered(documents, o.check_format(format), output), output, plotted(documents, plot))
     return 0

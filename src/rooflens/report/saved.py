@@ -12,7 +12,7 @@ from rooflens.resultfile import (
     MACHINE_SCHEMA,
     PROFILE_SCHEMA,
     checked_analysis,
-    checked_bench_run,
+    checked_bench,
     checked_machine,
     checked_profile,
 )
@@ -25,6 +25,8 @@ def read_documents(path: str) -> list[dict[str, Any]]:
         return [checked_machine(path, found)]
     if kind == PROFILE_SCHEMA:
         return [checked_profile(path, found)]
+    if kind == BENCH_SCHEMA:
+        return [checked_bench(path, found)]
     if kind != COMPARISON_SCHEMA:
         return [checked_analysis(path, found)]
     analyses = found.get("analyses")
@@ -44,4 +46,4 @@ def read_run(path: str) -> BenchRun:
         )
     if kind != BENCH_SCHEMA or found.get("kind") != "run":
         raise FormatError(f"{path}: not a run of benchmarks: give what 'rooflens bench run --format json' printed")
-    return restored(checked_bench_run(path, found))
+    return restored(checked_bench(path, found))
