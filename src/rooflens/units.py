@@ -147,14 +147,15 @@ _MOST_DECIMALS = 7
 
 def show_share(share: Fraction | float, *, signed: bool = False) -> str:
     """A share as a percentage that says neither 100 % of what is not all nor 0 % of what is not nothing: a decimal, and as
-    many more, up to seven, as the first digit of what is left needs. show_share(1 - Fraction(92, 221280)) is '99.96 %'."""
+    many more, up to seven, as the first digit of what is left needs. show_share(1 - Fraction(92, 221280)) is '99.96 %'.
+    `signed`: it is a change, of which +100 % is a doubling and not all."""
     percent = 100 * (share if isinstance(share, Fraction) else Fraction(repr(share)))
     sign = "+" if signed and percent > 0 else ""
     if percent in (0, 100, -100):
         return f"{sign}{int(percent)} %"
     for decimals in range(1, _MOST_DECIMALS + 1):
         near = round(percent, decimals)
-        if near not in (0, 100, -100):
+        if near not in ((0, -100) if signed else (0, 100, -100)):
             return f"{sign}{Decimal(near.numerator) / near.denominator:,.{decimals}f} %"
     return _beyond(percent, "-" if percent < 0 else sign)
 

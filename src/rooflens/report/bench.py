@@ -3,17 +3,26 @@
 A run is printed as it is stored, raw samples and all, with what follows from them beside: a saved document is a run again.
 """
 
-from collections import Counter
 from typing import Any
 
 from rooflens.benches.bench_run import BenchRow, BenchRun
 from rooflens.benches.bench_stored import stored
-from rooflens.compare.verdicts import FASTER, INCONCLUSIVE, NOT_COMPARABLE, SAME, SLOWER, Comparison, Verdict
+from rooflens.compare.bootstrap import interval_of
+from rooflens.compare.verdicts import (
+    FASTER,
+    INCONCLUSIVE,
+    LEAST_PROCESSES,
+    NOT_COMPARABLE,
+    SAME,
+    SLOWER,
+    VERDICTS,
+    Comparison,
+    Verdict,
+)
 from rooflens.report.ratios import reduction
 from rooflens.resultfile import BENCH_SCHEMA
 from rooflens.version import __version__
 
-VERDICTS = (SLOWER, FASTER, SAME, INCONCLUSIVE, NOT_COMPARABLE)
 _WORST_FIRST = (SLOWER, INCONCLUSIVE, NOT_COMPARABLE, SAME, FASTER)
 
 
@@ -51,7 +60,11 @@ def _derived(row: BenchRow) -> dict[str, Any]:
 
 
 def _interval(times_s: tuple[float, ...]) -> tuple[float | None, float | None]:
-    return None, None
+    """Of fewer processes the least and the largest are no interval of any confidence worth the name."""
+    if len(times_s) < LEAST_PROCESSES:
+        return None, None
+    found = interval_of(times_s)
+    return found.low, found.high
 
 
 def _share(amount: float | None, of: float | None) -> float | None:
@@ -59,13 +72,12 @@ def _share(amount: float | None, of: float | None) -> float | None:
 
 
 def comparison_document(found: Comparison) -> dict[str, Any]:
-    rows = [_verdict(v) for v in found.verdicts]
-    counts = Counter(v.verdict for v in found.verdicts)
+    rows = [_verdict(v, found.moved) for v in found.verdicts]
     return {
         **bench_document("comparison"),
         "base": _side(found.base),
         "new": _side(found.new),
-        "counts": {name: counts[name] for name in VERDICTS},
+        "counts": {name: found.count(name) for name in VERDICTS},
         "rows": sorted(rows, key=_badness),
         "added": list(found.added),
         "removed": list(found.removed),
@@ -88,19 +100,25 @@ def _side(run: BenchRun) -> dict[str, Any]:
     return {"id": run.id, **{name: found[name] for name in kept}, "process_count": run.processes}
 
 
-def _verdict(v: Verdict) -> dict[str, Any]:
+def _verdict(v: Verdict, moved: float | None) -> dict[str, Any]:
     return {
         "key": v.key,
-        "base_key": v.base.benchmark.key,
         "verdict": v.verdict,
         "ratio": v.ratio,
         "low": v.low,
         "high": v.high,
+        **_beside(v, moved),
         "threshold": v.threshold,
         "why": v.why,
         **_sides(v),
         **_reductions(v),
     }
+
+
+def _beside(v: Verdict, moved: float | None) -> dict[str, float | None]:
+    """The ratio beside what all rows moved by: all that such a row says of itself."""
+    ratios = (("ratio", v.ratio), ("low", v.low), ("high", v.high))
+    return {f"beside_{name}": None if ratio is None or moved is None else ratio / moved for name, ratio in ratios}
 
 
 _SIDES = ("status", "time_s", "framework_count", "framework_bytes", "python_count", "python_bytes", "peak_bytes")

@@ -6,6 +6,7 @@ and neither where the times merely look so.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from rooflens.benches.bench_run import BenchRun
@@ -48,13 +49,19 @@ def report_document(suite: str, parts: tuple[Part, ...], held: tuple[Held, ...])
         "runs": [_part(p) for p in parts],
         "configurations": _configurations(parts),
         "comparisons": pairs,
-        "highlights": [_claimed(pair, row) for pair, row in judged if row["verdict"] == FASTER],
+        "highlights": [_claimed(pair, row) for pair, row in _best_first(judged) if row["verdict"] == FASTER],
         "areas_of_note": [_claimed(pair, row) for pair, row in judged if row["verdict"] == SLOWER],
         "undecided": [
             _undecided(pair, row) for pair, row in judged if row["verdict"] in (INCONCLUSIVE, NOT_COMPARABLE)
         ],
         "note": current.note if current else None,
     }
+
+
+def _best_first(judged: list[tuple[dict[str, Any], dict[str, Any]]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Pairs of runs in their order, the rows of each the other way round: a comparison begins with the worst."""
+    for _, rows in groupby(judged, key=lambda found: (found[0]["base"], found[0]["new"])):
+        yield from reversed(list(rows))
 
 
 def _part(part: Part) -> dict[str, Any]:
@@ -70,8 +77,9 @@ def _held(held: Held) -> dict[str, Any]:
 def _configurations(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
     """What each benchmark is, once, unless runs differ in it: then once for each, with the runs that had it."""
     found: dict[tuple[Any, ...], dict[str, list[str]]] = {}
-    for part in parts:
-        for row in part.run.rows if part.run else ():
+    for place, part in enumerate(parts):
+        again = any(part.run == p.run for p in parts[:place])
+        for row in part.run.rows if part.run and not again else ():
             b = row.benchmark
             at = found.setdefault((b.name, b.source, b.shape), {"passes": [], "runs": []})
             at["passes"] += [b.pass_] if b.pass_ and b.pass_ not in at["passes"] else []
@@ -82,16 +90,15 @@ def _configurations(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
 
 
 def _claimed(pair: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        **_of(pair, row),
-        "low": row["low"],
-        "high": row["high"],
-        "claim": claim(row["low"], row["high"]),
-    }
+    """Where all rows moved, a row is faster or slower beside them, and that is what is said of it."""
+    beside = pair["comparison"]["moved"] is not None
+    low, high = (row["beside_low"], row["beside_high"]) if beside else (row["low"], row["high"])
+    words = claim(low, high) + (", beside what all rows moved by" if beside else "")
+    return {**_of(pair, row), "low": low, "high": high, "claim": words}
 
 
 def _undecided(pair: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
-    return {**_of(pair, row), "verdict": row["verdict"], "why": row["why"]}
+    return {**_of(pair, row), **{name: row[name] for name in ("verdict", "why", "new_status", "ratio", "low", "high")}}
 
 
 def _of(pair: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
@@ -99,8 +106,12 @@ def _of(pair: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
 
 
 def pairs_of(parts: tuple[Part, ...]) -> Iterator[tuple[Part, Part]]:
-    """Which runs a report holds against each other; a run is never held against itself."""
+    """Which runs a report holds against each other: none against itself, and no two of them twice."""
     of = {p.role: p for p in parts if p.run}
-    for base, new in PAIRS:
-        if base in of and new in of and of[base].run != of[new].run:
-            yield of[base], of[new]
+    seen: list[tuple[BenchRun | None, BenchRun | None]] = []
+    for base, new in PAIRS if AFTER in of else ((BEFORE, CURRENT), *PAIRS):
+        if base in of and new in of:
+            runs = of[base].run, of[new].run
+            if runs[0] != runs[1] and runs not in seen:
+                seen.append(runs)
+                yield of[base], of[new]

@@ -11,20 +11,22 @@ from rooflens.units import show, show_share
 
 _MOST_DECIMALS = 7
 _DOUBLE = Decimal(2)
+_FAR = Decimal("0.5")
 
 
 def change(ratio: float, low: float | None = None, high: float | None = None) -> str:
     """change(1.12, 1.09, 1.15) is '+12 % (+9.0 to +15)'."""
-    middle = f"{_percent(_more(ratio), ROUND_HALF_EVEN):+} %"
+    middle = f"{_percent(_more(ratio), ROUND_HALF_EVEN):+,} %"
     return middle if low is None or high is None else f"{middle} ({_span(low, high)})"
 
 
 def speedup(ratio: float, low: float | None = None, high: float | None = None) -> str:
     """speedup(0.5, 0.45, 0.55) is '2.00x (1.81 to 2.23)'."""
-    middle = f"{_factor(1 / _exact(ratio), ROUND_HALF_EVEN)}x"
+    middle = 1 / _exact(ratio)
+    told = f"{_digits(middle, ROUND_HALF_EVEN, 4 if 10 <= middle < 100 else 3)}x"
     if low is None or high is None:
-        return middle
-    return f"{middle} ({_factor(1 / _exact(high), ROUND_FLOOR)} to {_factor(1 / _exact(low), ROUND_CEILING)})"
+        return told
+    return f"{told} ({_digits(1 / _exact(high), ROUND_FLOOR)} to {_digits(1 / _exact(low), ROUND_CEILING)})"
 
 
 def claim(low: float, high: float) -> str:
@@ -40,10 +42,12 @@ def claim(low: float, high: float) -> str:
 
 
 def plus_minus(time_s: float | None, low_s: float | None, high_s: float | None) -> str:
-    """A time and how far the further end of its interval is from it: '1.234 ms ±2.1 %'."""
+    """A time and how far the further end of its interval is from it: '1.234 ms ±2.1 %'; both ends where that is far."""
     if time_s is None or low_s is None or high_s is None or time_s <= 0:
         return show(time_s, "s")
     off = max(_exact(high_s) - _exact(time_s), _exact(time_s) - _exact(low_s)) / _exact(time_s)
+    if off > _FAR:
+        return f"{show(time_s, 's', 3)} ({show(low_s, 's', 3)} to {show(high_s, 's', 3)})"
     return f"{show(time_s, 's')} ±{_percent(100 * off, ROUND_CEILING)} %"
 
 
@@ -53,10 +57,21 @@ def reduction(before: int | None, after: int | None) -> Fraction | None:
 
 
 def reduction_text(before: int | None, after: int | None) -> str:
+    """reduction_text(221280, 92) is '99.96 %'."""
     share = reduction(before, after)
-    if share is None:
-        return "" if before is None or after is None else "0 %" if after == 0 else f"{after:,} instead of none"
-    return show_share(share)
+    return _from_none(before, after) if share is None else show_share(share)
+
+
+def count_change(before: int | None, after: int | None) -> str:
+    """count_change(92, 101) is '+9.8 %'."""
+    share = reduction(before, after)
+    return _from_none(before, after) if share is None else show_share(-share, signed=True)
+
+
+def _from_none(before: int | None, after: int | None) -> str:
+    if before is None or after is None:
+        return ""
+    return "0 %" if after == 0 else f"{after:,} instead of none"
 
 
 def _exact(value: float) -> Decimal:
@@ -78,15 +93,15 @@ def _percent(percent: Decimal, rounding: str) -> Decimal:
 
 
 def _span(low: float, high: float) -> str:
-    return f"{_percent(_more(low), ROUND_FLOOR):+} to {_percent(_more(high), ROUND_CEILING):+}"
+    return f"{_percent(_more(low), ROUND_FLOOR):+,} to {_percent(_more(high), ROUND_CEILING):+,}"
 
 
-def _factor(factor: Decimal, rounding: str) -> str:
-    """Two decimals, and at least three digits."""
-    decimals = max(2, 2 - factor.adjusted())
+def _digits(factor: Decimal, rounding: str, digits: int = 3) -> str:
+    """So many digits, and none of a whole number left out."""
+    decimals = max(0, digits - 1 - factor.adjusted())
     return f"{factor.quantize(Decimal(1).scaleb(-decimals), rounding):,f}"
 
 
 def _times(low: Decimal, high: Decimal, what: str) -> str:
-    least, most = _factor(low, ROUND_FLOOR), _factor(high, ROUND_CEILING)
+    least, most = _digits(low, ROUND_FLOOR), _digits(high, ROUND_CEILING)
     return f"at least {least} times {what} (between {least} and {most} times)"

@@ -3,7 +3,15 @@
 from typing import Any
 
 from rooflens.report.blocks import Block, Heading, Paragraph
-from rooflens.report.sections.bench_comparison import how, mismatched, sentence, unmatched, verdict_table
+from rooflens.report.sections.bench_comparison import (
+    PERCENT,
+    counts_changed,
+    how,
+    mismatched,
+    sentence,
+    unmatched,
+    verdict_table,
+)
 from rooflens.report.sections.bench_report import not_compared, pair_title
 
 Document = dict[str, Any]
@@ -46,7 +54,13 @@ def _shown(pair: Document) -> tuple[Block, ...]:
 def _rest(pair: Document) -> tuple[Block, ...]:
     found = pair["comparison"]
     others = [row for row in found["rows"] if row["verdict"] not in _CHANGED]
-    return (*((verdict_table(others),) if others else ()), *unmatched(found), Paragraph(text=how(found)))
+    return (
+        *((verdict_table(others),) if others else ()),
+        *counts_changed(found["rows"]),
+        *unmatched(found),
+        Paragraph(text=how(found)),
+        PERCENT,
+    )
 
 
 def _whole(pair: Document) -> tuple[Block, ...]:

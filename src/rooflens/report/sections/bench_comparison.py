@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from rooflens.report.blocks import Block, Heading, Paragraph, Table
-from rooflens.report.ratios import change, reduction_text
+from rooflens.report.ratios import change, count_change
 from rooflens.report.sections.bench_cells import Row, amount, count, field, plural, table_of
-from rooflens.report.sections.bench_run import revision_text
+from rooflens.report.sections.bench_run import moment, revision_text
 
 Document = dict[str, Any]
 NOT_COMPARABLE = "not comparable"
+PERCENT = Paragraph(text="Percentages are of time: -8 % takes 8 % less of it. Times are as measured.")
 
 
 def comparison_blocks(document: Document) -> tuple[Block, ...]:
@@ -18,14 +19,15 @@ def comparison_blocks(document: Document) -> tuple[Block, ...]:
         Paragraph(text=sentence(document)),
         *mismatched(document),
         verdict_table(document["rows"]),
-        *_allocations(document["rows"]),
+        *counts_changed(document["rows"]),
         *unmatched(document),
         Paragraph(text=how(document)),
+        PERCENT,
     )
 
 
 def sentence(document: Document) -> str:
-    """'2 slower, 1 faster, 9 same, 1 inconclusive of 13; the machine moved by +31 % …'."""
+    """'2 slower, 1 faster, 9 same, 1 inconclusive of 13; all rows together moved by +31 %: …'."""
     counts, rows = document["counts"], len(document["rows"])
     found = ", ".join(f"{number} {name}" for name, number in counts.items() if number) or "nothing to compare"
     moved = machine_moved(document["moved"])
@@ -33,7 +35,7 @@ def sentence(document: Document) -> str:
 
 
 def machine_moved(moved: float | None) -> str:
-    return "" if moved is None else f"the machine moved by {change(moved)} (all rows together), which is taken out"
+    return "" if moved is None else f"all rows together moved by {change(moved)}: the machine, not the rows"
 
 
 def mismatched(document: Document) -> Iterator[Block]:
@@ -49,6 +51,7 @@ def verdict_table(rows: list[Row]) -> Table:
             field("benchmark", lambda r: str(r["key"])),
             field("verdict", lambda r: str(r["verdict"])),
             field("time", _time_change),
+            field("beside all rows", lambda r: _change(r, "beside_")),
             field("base", lambda r: _time(r, "base"), numeric=True),
             field("new", lambda r: _time(r, "new"), numeric=True),
             field("why", lambda r: str(r["why"])),
@@ -58,10 +61,12 @@ def verdict_table(rows: list[Row]) -> Table:
 
 
 def _time_change(row: Row) -> str:
-    """Nothing for rows that do other things: the ratio of their times says nothing."""
-    if row["ratio"] is None or row["verdict"] == NOT_COMPARABLE:
-        return ""
-    return change(row["ratio"], row["low"], row["high"])
+    return _change(row, "")
+
+
+def _change(row: Row, which: str) -> str:
+    ratio, low, high = (row[f"{which}{name}"] for name in ("ratio", "low", "high"))
+    return "" if ratio is None else change(ratio, low, high)
 
 
 def _time(row: Row, side: str) -> str:
@@ -78,7 +83,7 @@ _COUNTED = (
 )
 
 
-def _allocations(rows: list[Row]) -> Iterator[Block]:
+def counts_changed(rows: list[Row]) -> Iterator[Block]:
     """A line a count that changed: these are counted, not timed, so they need no interval."""
     changed = [
         {"key": r["key"], "what": what, "base": r[f"base_{name}"], "new": r[f"new_{name}"], "unit": unit}
@@ -95,7 +100,7 @@ def _allocations(rows: list[Row]) -> Iterator[Block]:
                 field("what", lambda r: str(r["what"])),
                 field("base", lambda r: _quantity(r, "base"), numeric=True),
                 field("new", lambda r: _quantity(r, "new"), numeric=True),
-                field("less", lambda r: reduction_text(r["base"], r["new"]), numeric=True),
+                field("change", lambda r: count_change(r["base"], r["new"]), numeric=True),
             ),
             changed,
         )
@@ -117,15 +122,29 @@ def unmatched(document: Document) -> Iterator[Block]:
         yield table_of((field("benchmark", lambda r: str(r["key"])), field("what", lambda r: str(r["what"]))), rows)
 
 
+_METHODS = {
+    "interleaved": "interleaved: processes of both in turns, ratios of those side by side",
+    "normalised": "normalised: ratios are of times over what the reference workload took beside them",
+    "as measured": "as measured: what else the machine did is in the ratios",
+}
+
+
 def how(document: Document) -> str:
     """What was compared, how, and how sure its verdicts are."""
     base, new = document["base"], document["new"]
-    rows = plural(len(document["rows"]), "row")
     return (
-        f"Compared: base {_run_text(base)}, new {_run_text(new)}; {document['method']}; "
-        f"{100 * document['confidence']:.6g} % intervals of the ratio of times over processes, corrected for {rows}; "
-        f"a change matters from {_thresholds(document['rows'])}. Percentages are of time: -8 % takes 8 % less of it."
+        f"Compared: base {_run_text(base)}, new {_run_text(new)}; {_METHODS[document['method']]}; {_sure(document)}; "
+        f"a change matters from {_thresholds(document['rows'])}."
     )
+
+
+def _sure(document: Document) -> str:
+    rows = document["rows"]
+    if all(row["low"] is None for row in rows):
+        return "no intervals, so no claims"
+    each, together = document["confidence"], 1 - (1 - document["confidence"]) * len(rows)
+    sure = f"{100 * each:.6g} %" + (f" ({100 * together:.6g} % for all rows together)" if len(rows) > 1 else "")
+    return f"intervals of the ratio of times over processes hold with {sure}"
 
 
 def _thresholds(rows: list[Row]) -> str:
@@ -134,7 +153,7 @@ def _thresholds(rows: list[Row]) -> str:
 
 
 def _run_text(side: dict[str, Any]) -> str:
-    return f"{side_text(side)} of {side['date']} ({plural(side['process_count'], 'process')})"
+    return f"{side_text(side)} of {moment(side['date'])} ({plural(side['process_count'], 'process')})"
 
 
 def side_text(side: dict[str, Any]) -> str:

@@ -3,27 +3,36 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rooflens.report.blocks import Block, Heading, Paragraph, Table
-from rooflens.report.ratios import change, reduction_text, speedup
-from rooflens.report.sections.bench_cells import Field, Row, amount, count, field, table_of
+from rooflens.report.blocks import Block, Column, Heading, Paragraph, Table
+from rooflens.report.ratios import change, count_change, reduction_text, speedup
+from rooflens.report.sections.bench_cells import Field, Row, field, table_of
 from rooflens.report.sections.bench_comparison import (
     NOT_COMPARABLE,
+    PERCENT,
     how,
-    machine_moved,
     mismatched,
     sentence,
     unmatched,
 )
-from rooflens.report.sections.bench_run import conditions, stopped, time_cell, words
+from rooflens.report.sections.bench_run import (
+    allocations,
+    conditions,
+    side_of,
+    stopped,
+    time_cell,
+    without_time,
+    words,
+)
 
 Document = dict[str, Any]
+_NAMED = 8
 _TITLES = {"before": "BEFORE", "after": "AFTER", "current": "CURRENT", "previous": "PREVIOUS"}
 
 
 def report_blocks(document: Document) -> tuple[Block, ...]:
     return (
         Heading(text=f"Benchmark report: {document['suite']}"),
-        Paragraph(text=verdict(document)),
+        *verdict(document),
         *_runs(document),
         Heading(text="Configurations"),
         _configurations(document),
@@ -36,12 +45,11 @@ def report_blocks(document: Document) -> tuple[Block, ...]:
     )
 
 
-def verdict(document: Document) -> str:
-    """One sentence for each pair of runs; the machine's own movement once for each."""
-    told = [
-        f"{pair_title(pair)}: {sentence(pair['comparison'])}" for pair in document["comparisons"] if pair["comparison"]
-    ]
-    return " ".join(told) or "Nothing to compare yet: there is one run."
+def verdict(document: Document) -> tuple[Block, ...]:
+    """A sentence for each pair of runs, in which it is said once that the machine moved."""
+    pairs = [pair for pair in document["comparisons"] if pair["comparison"]]
+    told = tuple(Paragraph(text=f"{pair_title(pair)}: {sentence(pair['comparison'])}") for pair in pairs)
+    return told or (Paragraph(text="Nothing is compared."),)
 
 
 def pair_title(pair: Row) -> str:
@@ -49,13 +57,17 @@ def pair_title(pair: Row) -> str:
 
 
 def _runs(document: Document) -> Iterator[Block]:
+    known: dict[str, str] = {}
     for part in document["runs"]:
-        title = _title(part)
-        if part["run"] is None:
+        run, title = part["run"], _title(part)
+        if run is None:
             yield Paragraph(text=f"{title}: {part['why_not']}.")
+        elif run["id"] in known:
+            yield Paragraph(text=f"{title}: the same run as {known[run['id']]}.")
         else:
-            yield Paragraph(text=f"{title}: {conditions(part['run'])}")
-            yield from stopped(part["run"])
+            yield Paragraph(text=f"{title}: {conditions(run)}")
+            yield from stopped(run)
+        known.setdefault(run["id"] if run else "", title)
     yield from not_compared(document)
     for pair in document["comparisons"]:
         if pair["comparison"]:
@@ -76,13 +88,13 @@ def _title(part: Row) -> str:
 
 def _configurations(document: Document) -> Table:
     rows = document["configurations"]
-    roles = [part["role"] for part in document["runs"] if part["run"]]
-    alike = all(row["runs"] == roles for row in rows)
+    roles = {role for row in rows for role in row["runs"]}
+    alike = all(set(row["runs"]) == roles for row in rows)
     return table_of(
         (
             field("benchmark", lambda r: str(r["name"])),
             field("passes", lambda r: ", ".join(r["passes"])),
-            field("layer", lambda r: "" if r["source"] == r["name"] else str(r["source"])),
+            field("source", lambda r: "" if r["source"] == r["name"] else str(r["source"])),
             field("shape", lambda r: r["shape"] or ""),
             field("runs", lambda r: "" if alike else ", ".join(_TITLES[role] for role in r["runs"])),
         ),
@@ -96,46 +108,47 @@ def _part(document: Document, role: str) -> tuple[Block, ...]:
     if part is None or part["run"] is None:
         return ()
     pairs = [pair for pair in document["comparisons"] if pair["new"] == role and pair["comparison"]]
-    fields = (*_MEASURED, *(field for pair in pairs for field in _against(pair, several=len(pairs) > 1)))
+    rows = part["run"]["rows"]
     return (
         Heading(text=_title(part)),
-        *(Paragraph(text=f"{pair_title(pair)}, {moved}.") for pair in pairs for moved in _moves(pair)),
-        table_of(fields, part["run"]["rows"]),
+        *_tables(rows, pairs, part["run"]["tool"]),
+        *without_time(rows, f"{_title(part)}, without a time"),
         *(block for pair in pairs for block in unmatched(pair["comparison"])),
     )
 
 
-def _moves(pair: Row) -> list[str]:
-    moved = machine_moved(pair["comparison"]["moved"])
-    return [moved] if moved else []
+def _tables(rows: list[Row], pairs: list[Row], tool: str) -> tuple[Table, ...]:
+    """Times and allocations in one table, as far as one side alone is counted; else in two, or no terminal would hold it."""
+    key, time = field("benchmark", lambda r: str(r["key"])), field("time", time_cell, numeric=True)
+    judged = tuple(_judgement(pair) for pair in pairs)
+    counted, fewer = allocations(tool), tuple(_counts(pair, tool) for pair in pairs[:1])
+    if all(row["python_count"] is None for row in rows):
+        return (table_of((key, time, *counted, *judged, *fewer), rows),)
+    measured = [row for row in rows if row["status"] == "ok"]
+    return table_of((key, time, *judged), rows), table_of((key, *counted, *fewer), measured)
 
 
-_MEASURED: tuple[Field, ...] = (
-    field("benchmark", lambda r: str(r["key"])),
-    field("time", time_cell, numeric=True),
-    field("framework allocations", lambda r: count(r["framework_count"]), numeric=True),
-    field("framework bytes", lambda r: amount(r["framework_bytes"], "B"), numeric=True),
-    field("Python blocks", lambda r: count(r["python_count"]), numeric=True),
-    field("Python bytes", lambda r: amount(r["python_bytes"], "B"), numeric=True),
-)
-
-
-def _against(pair: Row, *, several: bool) -> Iterator[Field]:
+def _judgement(pair: Row) -> Field:
     """A speed-up tells of work that was done between two runs; a change, of what became of it."""
     rows = {row["key"]: row for row in pair["comparison"]["rows"]}
-    told, named = (_speedup, "speed-up") if pair["new"] == "after" else (_change, f"vs {pair['base']}")
-    yield field(named, _looked_up(rows, told))
-    if pair["base"] != "previous" or not several:
-        yield field("fewer allocations", _looked_up(rows, _fewer("framework_count")), numeric=True)
-        yield field("fewer Python blocks", _looked_up(rows, _fewer("python_count")), numeric=True)
+    told, named = (_speedup, "speed-up") if pair["new"] == "after" else (_change, f"vs {_TITLES[pair['base']]}")
+    return field(named, _looked_up(rows, told))
+
+
+def _counts(pair: Row, tool: str) -> Field:
+    rows, counted = {row["key"]: row for row in pair["comparison"]["rows"]}, f"{side_of(tool)}allocations"
+    if pair["new"] == "after":
+        return field(f"fewer {counted}", _looked_up(rows, _counted(reduction_text)), numeric=True)
+    return field(f"{counted} vs {_TITLES[pair['base']]}", _looked_up(rows, _counted(count_change)), numeric=True)
 
 
 def _looked_up(rows: dict[str, Row], told: Callable[[Row], str]) -> Callable[[Row], str]:
     return lambda row: told(rows[row["key"]]) if row["key"] in rows else ""
 
 
-def _fewer(name: str) -> Callable[[Row], str]:
-    return lambda r: "" if r["verdict"] == NOT_COMPARABLE else reduction_text(r[f"base_{name}"], r[f"new_{name}"])
+def _counted(told: Callable[[int | None, int | None], str]) -> Callable[[Row], str]:
+    count = "framework_count"
+    return lambda r: "" if r["verdict"] == NOT_COMPARABLE else told(r[f"base_{count}"], r[f"new_{count}"])
 
 
 def _speedup(row: Row) -> str:
@@ -147,10 +160,13 @@ def _change(row: Row) -> str:
 
 
 def _judged(row: Row, told: Callable[[float, float | None, float | None], str]) -> str:
-    """The verdict stands before the number, so that nobody reads the number alone."""
-    if row["ratio"] is None or row["verdict"] == NOT_COMPARABLE:
+    """The verdict stands before the number, so that nobody reads the number alone; where it was reached beside what all
+    rows moved by, so is the number."""
+    if row["ratio"] is None:
         return str(row["verdict"])
-    return f"{row['verdict']}: {told(row['ratio'], row['low'], row['high'])}"
+    beside = row["beside_ratio"] is not None and row["verdict"] in ("faster", "slower")
+    ratio, low, high = (row[f"{'beside_' * beside}{name}"] for name in ("ratio", "low", "high"))
+    return f"{row['verdict']}: {told(ratio, low, high)}{' beside the others' * beside}"
 
 
 def claims(document: Document, title: str, name: str, none: str) -> Iterator[Block]:
@@ -171,24 +187,29 @@ def claims(document: Document, title: str, name: str, none: str) -> Iterator[Blo
 
 
 def undecided(document: Document) -> Iterator[Block]:
-    """Rows of which nothing is said, and why: no gain, no loss, and no equality either."""
-    if document["undecided"]:
+    """What nothing is said of, and why: no gain, no loss, and no equality either. Rows without a time stand as that in the
+    run."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for row in document["undecided"]:
+        if row["new_status"] == "ok":
+            found.setdefault((pair_title(row), row["verdict"], row["why"]), []).append(row["key"])
+    if found:
+        names = ("compared", "verdict", "why", "benchmarks")
+        rows = tuple((*what, _some(keys)) for what, keys in found.items())
         yield Heading(text="Nothing is said of")
-        yield table_of(
-            (
-                field("benchmark", lambda r: str(r["key"])),
-                field("compared", pair_title),
-                field("verdict", lambda r: str(r["verdict"])),
-                field("why", lambda r: str(r["why"])),
-            ),
-            document["undecided"],
-        )
+        yield Table(columns=tuple(Column(name=name) for name in names), rows=rows)
+
+
+def _some(keys: list[str]) -> str:
+    """As many as a cell has room for."""
+    rest = len(keys) - _NAMED
+    return ", ".join(keys[:_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def _small_print(document: Document) -> Iterator[Block]:
-    for pair in document["comparisons"]:
-        if pair["comparison"]:
-            yield Paragraph(text=f"{pair_title(pair)}. {how(pair['comparison'])}")
+    pairs = [pair for pair in document["comparisons"] if pair["comparison"]]
+    yield from (Paragraph(text=f"{pair_title(pair)}. {how(pair['comparison'])}") for pair in pairs)
+    yield from [PERCENT] if pairs else []
 
 
 def report_rows(document: Document) -> list[Row]:
