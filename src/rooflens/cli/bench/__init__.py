@@ -2,7 +2,7 @@
 
 import typer
 
-from rooflens.cli.bench import baseline, check, compare, export, history, import_, merge, run
+from rooflens.cli.bench import baseline, check, compare, export, history, import_, merge, report, run
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
@@ -20,3 +20,4 @@ app.command("check", epilog=check.EXAMPLES)(check.check)
 app.command("import", epilog=import_.EXAMPLES)(import_.import_)
 app.command("export", epilog=export.EXAMPLES)(export.export)
 app.command("merge", epilog=merge.EXAMPLES)(merge.merge)
+app.command("report", epilog=report.EXAMPLES)(report.report)
