@@ -102,7 +102,7 @@ def suite_of(wanted: tuple[str, ...], folder: Path) -> Suite:
     """Several are one suite after the other. Nothing wanted: the folder's own `bench.toml`, else the suite `default`."""
     if not wanted:
         own = folder / DEFAULT_FILE
-        return read_suite(own) if own.is_file() else read_suite(SUITES / "default.toml")
+        return read_suite(own) if own.is_file() else _shipped("default", folder)
     found = [_one(text, folder) for text in wanted]
     suite = found[0] if len(found) == 1 else _joined(found)
     _check_names(suite, "the suites together")
@@ -112,7 +112,7 @@ def suite_of(wanted: tuple[str, ...], folder: Path) -> Suite:
 def _one(text: str, folder: Path) -> Suite:
     text = text.strip()
     if text in suite_names():
-        return read_suite(SUITES / f"{text}.toml")
+        return _shipped(text, folder)
     if text.lower().endswith(".toml"):
         return read_suite(folder / text)
     case = _test_of(text)

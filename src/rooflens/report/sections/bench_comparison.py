@@ -48,7 +48,7 @@ def mismatched(document: Document) -> Iterator[Block]:
 def verdict_table(rows: list[Row]) -> Table:
     return table_of(
         (
-            field("benchmark", lambda r: str(r["key"])),
+            field("benchmark", lambda r: str(r["key"]), whole=True),
             field("verdict", lambda r: str(r["verdict"])),
             field("time", _time_change),
             field("beside all rows", lambda r: _change(r, "beside_")),
@@ -96,7 +96,7 @@ def counts_changed(rows: list[Row]) -> Iterator[Block]:
         yield Heading(text="Allocations and memory that changed")
         yield table_of(
             (
-                field("benchmark", lambda r: str(r["key"])),
+                field("benchmark", lambda r: str(r["key"]), whole=True),
                 field("what", lambda r: str(r["what"])),
                 field("base", lambda r: _quantity(r, "base"), numeric=True),
                 field("new", lambda r: _quantity(r, "new"), numeric=True),
@@ -119,7 +119,9 @@ def unmatched(document: Document) -> Iterator[Block]:
     ]
     if rows:
         yield Heading(text="Added, removed and renamed")
-        yield table_of((field("benchmark", lambda r: str(r["key"])), field("what", lambda r: str(r["what"]))), rows)
+        yield table_of(
+            (field("benchmark", lambda r: str(r["key"]), whole=True), field("what", lambda r: str(r["what"]))), rows
+        )
 
 
 _METHODS = {

@@ -119,7 +119,7 @@ def _part(document: Document, role: str) -> tuple[Block, ...]:
 
 def _tables(rows: list[Row], pairs: list[Row], tool: str) -> tuple[Table, ...]:
     """Times and allocations in one table, as far as one side alone is counted; else in two, or no terminal would hold it."""
-    key, time = field("benchmark", lambda r: str(r["key"])), field("time", time_cell, numeric=True)
+    key, time = field("benchmark", lambda r: str(r["key"]), whole=True), field("time", time_cell, numeric=True)
     judged = tuple(_judgement(pair) for pair in pairs)
     counted, fewer = allocations(tool), tuple(_counts(pair, tool) for pair in pairs[:1])
     if all(row["python_count"] is None for row in rows):
@@ -178,7 +178,7 @@ def claims(document: Document, title: str, name: str, none: str) -> Iterator[Blo
         return
     yield table_of(
         (
-            field("benchmark", lambda r: str(r["key"])),
+            field("benchmark", lambda r: str(r["key"]), whole=True),
             field("compared", pair_title),
             field("what the interval allows to say", lambda r: str(r["claim"])),
         ),

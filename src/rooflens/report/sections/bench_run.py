@@ -4,6 +4,7 @@ time and why. A table a subject, so that each fits a terminal."""
 from collections.abc import Iterator
 from typing import Any
 
+from rooflens.compare.verdicts import BUSY, LEAST_PROCESSES
 from rooflens.report.blocks import Block, Heading, Paragraph, Table, Words
 from rooflens.report.ratios import plus_minus
 from rooflens.report.sections.bench_cells import Field, Row, amount, count, field, plural, table_of
@@ -19,6 +20,7 @@ def run_blocks(document: Document) -> tuple[Block, ...]:
         *stopped(document),
         times(rows),
         *_small_print(document),
+        *_busy(rows),
         *_above_roof(rows),
         *_memory(document),
         *without_time(rows),
@@ -75,7 +77,7 @@ def words(note: str) -> tuple[Block, ...]:
 def times(rows: list[Row]) -> Table:
     return table_of(
         (
-            field("benchmark", lambda r: str(r["key"])),
+            field("benchmark", lambda r: str(r["key"]), whole=True),
             field("time", time_cell, numeric=True),
             field("FLOP/s", lambda r: amount(r["flop_per_s"], "FLOP/s"), numeric=True),
             field("bytes/s", lambda r: amount(r["bytes_per_s"], "B/s"), numeric=True),
@@ -111,6 +113,18 @@ def _small_print(document: Document) -> Iterator[Block]:
         )
 
 
+def _busy(rows: list[Row]) -> Iterator[Block]:
+    shares = [[p["others_share"] or 0.0 for p in r["processes"]] for r in rows]
+    few = sum(bool(of) and sum(s <= BUSY for s in of) < LEAST_PROCESSES <= len(of) for of in shares)
+    if few:
+        yield Paragraph(
+            text=f"Other work kept the machine busy: {few} of {plural(len(rows), 'row')} {'has' if few == 1 else 'have'} "
+            f"fewer than {LEAST_PROCESSES} undisturbed processes, so that no verdict will rest on this run there. Run it "
+            "again when nothing else runs.",
+            tone="warning",
+        )
+
+
 def _above_roof(rows: list[Row]) -> Iterator[Block]:
     """Kept as measured: either the roof is too low, or less was done than is counted."""
     above = [r["key"] for r in rows if r["roof_share"] is not None and r["roof_share"] > 1]
@@ -140,7 +154,7 @@ def allocations(tool: str) -> tuple[Field, ...]:
 def _memory(document: Document) -> Iterator[Block]:
     found = table_of(
         (
-            field("benchmark", lambda r: str(r["key"])),
+            field("benchmark", lambda r: str(r["key"]), whole=True),
             *allocations(document["tool"]),
             field("peak memory", lambda r: amount(r["peak_bytes"], "B"), numeric=True),
             field("kernels", lambda r: count(r["kernels"]), numeric=True),
@@ -158,7 +172,7 @@ def without_time(rows: list[Row], title: str = "Without a time") -> Iterator[Blo
         yield Heading(text=title)
         yield table_of(
             (
-                field("benchmark", lambda r: str(r["key"])),
+                field("benchmark", lambda r: str(r["key"]), whole=True),
                 field("status", lambda r: str(r["status"])),
                 field("reason", lambda r: str(r["reason"])),
             ),
