@@ -109,6 +109,11 @@ def suite_of(wanted: tuple[str, ...], folder: Path) -> Suite:
     return suite
 
 
+def _shipped(name: str, folder: Path) -> Suite:
+    """One of ours, run in the user's folder."""
+    return replace(read_suite(SUITES / f"{name}.toml"), folder=folder)
+
+
 def _one(text: str, folder: Path) -> Suite:
     text = text.strip()
     if text in suite_names():
