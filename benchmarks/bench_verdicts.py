@@ -4,16 +4,18 @@ Measures the default suite in at least 40 processes, one after the other (`--pro
 or reads a run that was saved before (`--saved run.json`, as `rooflens bench run --format json` prints it). Then, of these
 processes and nothing else:
 
-- A/A: two runs of five consecutive processes each, which do not overlap, drawn at random 200 times. Nothing differs between
-  them but the time of day, so that every `faster` or `slower` is a false alarm.
+- A/A: two runs of five consecutive processes each, which do not overlap, drawn at random 200 times; rows that the machine
+  disturbed go on with the processes that follow, up to fifteen, as `bench run` does. Nothing differs between both but the
+  time of day, so that every `faster` or `slower` is a false alarm.
 - Rules to hold it against, on the same draws: a threshold of 5 % on the medians of one process of either side; Mann-Whitney
   at 1 % on the samples of one process of either side.
-- Interleaved: five pairs of neighbouring processes, drawn at random; the times of one side of each (which one alternates,
-  A B B A) are multiplied by 1.06 or 1.10. What is not found is missed; what is called `same` is wrong.
+- Interleaved: five pairs of neighbouring processes, drawn at random, and likewise up to fifteen where the machine was
+  disturbed; the times of one side of each (which one alternates, A B B A) are multiplied by 1.06 or 1.10. What is not found
+  is missed; what is called `same` is wrong.
 
 `--load` keeps other processes busy at random meanwhile, as on a machine that others use too.
 
-    python benchmarks/bench_verdicts.py                  # about seven minutes
+    python benchmarks/bench_verdicts.py                  # about eight minutes
     python benchmarks/bench_verdicts.py --load
 """
 
@@ -23,7 +25,7 @@ import multiprocessing
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,9 +34,11 @@ from rooflens.benches.bench_run import BenchRow, BenchRun, ProcessTimes
 from rooflens.benches.bench_stored import restored, stored
 from rooflens.benches.suite import suite_of
 from rooflens.benching import Options, bench_run
+from rooflens.compare.states import undisturbed, usual_state
 from rooflens.compare.verdicts import FASTER, SAME, SLOWER, compared
 
 SIDE = 5
+MOST = 15  # of processes, where the machine is disturbed
 DRAWS = 200
 THRESHOLD = 0.05
 
@@ -62,8 +66,8 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--processes", type=int, default=40)
-    parser.add_argument("--time", type=float, default=0.1, help="seconds of a row in each process")
+    parser.add_argument("--processes", type=int, default=44)
+    parser.add_argument("--time", type=float, default=0.08, help="seconds of a row in each process")
     parser.add_argument("--suite", default="default")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--saved", help="a run that was saved before, instead of a new one")
@@ -115,8 +119,8 @@ def _false_alarms(run: BenchRun) -> Iterator[tuple[str, list[list[bool]]]]:
     rules: list[tuple[str, Callable[[BenchRun, BenchRun], list[bool]]]] = [
         ("threshold of 5 % on one process of either side", _one_process),
         ("Mann-Whitney at 1 % on samples of one process each", _mann_whitney),
-        ("five against five processes, as measured", lambda a, b: _ours(_unreferenced(a), _unreferenced(b))),
-        ("five against five processes, normalised (rooflens)", _ours),
+        ("five against five processes, whatever the machine did", lambda a, b: _ours(_blind(a), _blind(b))),
+        ("five against five undisturbed processes (rooflens)", _ours),
     ]
     for name, rule in rules:
         draw = random.Random(1)
@@ -124,17 +128,37 @@ def _false_alarms(run: BenchRun) -> Iterator[tuple[str, list[list[bool]]]]:
 
 
 def _two_windows(run: BenchRun, draw: random.Random) -> tuple[BenchRun, BenchRun]:
-    last = run.processes - SIDE
-    while True:
-        a, b = draw.randint(0, last), draw.randint(0, last)
-        if abs(a - b) >= SIDE:
-            return _part(run, range(a, a + SIDE)), _part(run, range(b, b + SIDE))
+    """Far enough apart that neither reaches into the other."""
+    first = draw.randint(0, run.processes - 2 * MOST)
+    second = draw.randint(first + MOST, run.processes - MOST)
+    a, b = (range(n, n + MOST) for n in draw.sample((first, second), 2))
+    return _part(run, a, (a,)), _part(run, b, (b,))
 
 
-def _part(run: BenchRun, numbers: range | list[int], factor: float = 1.0, session: str | None = None) -> BenchRun:
-    """Those processes alone, numbered anew."""
-    rows = tuple(replace(r, processes=tuple(_scaled(r, n, i, factor) for i, n in enumerate(numbers))) for r in run.rows)
+def _part(
+    run: BenchRun,
+    numbers: Sequence[int],
+    until: tuple[Sequence[int], ...],
+    factor: float = 1.0,
+    session: str | None = None,
+) -> BenchRun:
+    """The first five of those processes, and as many more of a row as it takes until five are calm, in all of `until` at once."""
+    usual = usual_state(p for row in run.rows for of in until for n in of[:SIDE] for p in (row.processes[n],))
+    rows = tuple(_of_row(row, numbers, _length(row, until, usual), factor) for row in run.rows)
     return replace(run, rows=rows, session=session)
+
+
+def _length(row: BenchRow, until: tuple[Sequence[int], ...], usual: tuple[float, ...]) -> int:
+    """How many processes of the row are taken: of pairs both sides must be calm."""
+    calm = {p.process for p in undisturbed(row.processes, usual)}
+    for length in range(SIDE, MOST):
+        if sum(all(of[i] in calm for of in until) for i in range(length)) >= SIDE:
+            return length
+    return MOST
+
+
+def _of_row(row: BenchRow, numbers: Sequence[int], length: int, factor: float) -> BenchRow:
+    return replace(row, processes=tuple(_scaled(row, n, place, factor) for place, n in enumerate(numbers[:length])))
 
 
 def _scaled(row: BenchRow, number: int, place: int, factor: float) -> ProcessTimes:
@@ -143,8 +167,14 @@ def _scaled(row: BenchRow, number: int, place: int, factor: float) -> ProcessTim
     return replace(found, process=place, samples=replace(found.samples, times_s=times))
 
 
-def _unreferenced(run: BenchRun) -> BenchRun:
-    bare = (replace(r, processes=tuple(replace(p, reference_s=None) for p in r.processes)) for r in run.rows)
+def _blind(run: BenchRun) -> BenchRun:
+    """The first five processes, without what is known of the machine."""
+    bare = (
+        replace(
+            r, processes=tuple(replace(p, references_s=(), drift=None, others_share=None) for p in r.processes[:SIDE])
+        )
+        for r in run.rows
+    )
     return replace(run, rows=tuple(bare))
 
 
@@ -176,10 +206,11 @@ def _differs(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
 def _interleaved(run: BenchRun, factor: float) -> tuple[float, float]:
     draw, found, same = random.Random(2), [], []
     for _ in range(DRAWS):
-        starts = draw.sample(range(0, run.processes - 1, 2), SIDE)
+        starts = draw.sample(range(0, run.processes - 1, 2), MOST)
         first = [n + i % 2 for i, n in enumerate(starts)]
         second = [n + 1 - i % 2 for i, n in enumerate(starts)]
-        verdicts = compared(_part(run, first, session="s"), _part(run, second, factor, "s")).verdicts
+        a = _part(run, first, (first, second), session="s")
+        verdicts = compared(a, _part(run, second, (first, second), factor, "s")).verdicts
         found += [v.verdict == SLOWER for v in verdicts]
         same += [v.verdict == SAME for v in verdicts]
     return statistics.mean(found), statistics.mean(same)

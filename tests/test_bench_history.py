@@ -189,7 +189,7 @@ def run(
         name, _, pass_ = key.partition("/")
         references = reference or [None] * len(seconds)
         processes = tuple(
-            ProcessTimes(process=p, samples=Samples(times_s=(s, s, s)), reference_s=r)
+            ProcessTimes(process=p, samples=Samples(times_s=(s, s, s)), references_s=(r, r, r) if r else ())
             for p, (s, r) in enumerate(zip(seconds, references, strict=True))
         )
         state = (status or {}).get(key, "ok")

@@ -296,14 +296,15 @@ def test_a_run_goes_on_behind_rows_that_fail_and_die(project: Path) -> None:
     assert "no gradient" in found["index/backward"].reason
     assert "no luck" in found["raises/forward"].reason
     assert f"signal {int(signal.SIGSEGV)}" in found["dies/forward"].reason
-    assert [p.process for p in found["good/backward"].processes] == [0, 1]
+    assert [p.process for p in found["good/backward"].processes][:2] == [0, 1]
 
 
 def test_a_row_has_all_that_is_promised() -> None:
     (row,) = taken(suite_of(("64x64 | linear 64 bias",), Path()).only(("*/forward",)), processes=2).rows
     assert row.status == "ok"
-    assert len(row.times_s) == 2
-    assert all(p.reference_s and p.reference_s > 0 for p in row.processes)
+    assert len(row.times_s) >= 2  # a machine that is disturbed is asked again
+    assert all(len(p.references_s) == 3 and min(p.references_s) > 0 for p in row.processes)
+    assert all(p.drift and p.drift >= 1 for p in row.processes)
     assert all(len(p.samples.times_s) + len(p.samples.rejected) >= 5 for p in row.processes)
     assert row.allocated.framework_count == 1  # its output
     assert row.allocated.framework_bytes == 64 * 64 * 4

@@ -25,7 +25,7 @@ def row(
 ) -> BenchRow:  # fmt: skip
     references = reference or [None] * len(times)
     processes = tuple(
-        ProcessTimes(process=n, samples=Samples(times_s=(t,)), reference_s=r)
+        ProcessTimes(process=n, samples=Samples(times_s=(t,)), references_s=() if r is None else (r, r, r))
         for n, (t, r) in enumerate(zip(times, references, strict=True))
     )
     benchmark = Benchmark(name=name, pass_="forward", source=source, shape=shape, threshold=threshold)
@@ -138,14 +138,39 @@ def test_fewer_than_five_processes_are_no_evidence(few: int) -> None:
     assert f"{few} process" in found.why
 
 
-def test_a_slow_moment_is_told_by_the_reference() -> None:
-    """Each process of the new run met a machine 1.1 to 2 times as slow; the reference workload beside it too."""
-    slow = [1.1, 2.0, 1.5, 1.3, 1.7]
-    new = row("a", [t * s for t, s in zip(NEAR, slow, strict=True)], slow)
+def test_a_slower_clock_is_told_by_the_reference() -> None:
+    """The machine of the new run was slower by 12 % all the time, and so was the reference work."""
+    slow = [1.12] * 5
+    new = row("a", times(1.12), slow)
     assert verdict(row("a", NEAR, [1.0] * 5), new).verdict == "same"
-    worse = row("a", [1.2 * t * s for t, s in zip(NEAR, slow, strict=True)], slow)
-    found = compared(run(row("a", NEAR, [1.0] * 5)), run(worse))
+    found = compared(run(row("a", NEAR, [1.0] * 5)), run(row("a", times(1.12 * 1.2), slow)))
     assert (found.method, found.verdicts[0].verdict) == ("normalised", "slower")
+    assert found.verdicts[0].ratio == pytest.approx(1.2)
+
+
+def test_pieces_that_moved_apart_widen_the_interval() -> None:
+    """Products took 2 % longer, sums 15 %, what cores do together as long as before: a row that took 20 % longer may be
+    slower by 4 % of its own, or by 20 %."""
+    base, new = row("a", [1.0] * 5, [1.0] * 5), row("a", [1.2] * 5, [1.0] * 5)
+    pieces = tuple(replace(p, references_s=(1.02, 1.15, 1.0)) for p in new.processes)
+    found = verdict(base, replace(new, processes=pieces))
+    assert found.verdict == "inconclusive"
+    assert (found.low, found.high) == (pytest.approx(1.2 / 1.15), pytest.approx(1.2))
+    assert found.ratio == pytest.approx(1.2 / (1.02 * 1.15) ** 0.5)
+
+
+@pytest.mark.parametrize("what", ["slower", "changing"])
+def test_processes_that_met_another_state_of_the_machine_are_no_evidence(what: str) -> None:
+    """Half of the new ones met cores that were twice as slow together; or met a machine that changed meanwhile."""
+    base, new = row("a", NEAR * 2, [1.0] * 10), row("a", [*NEAR, *times(1.8)], [1.0] * 10)
+    changed = {"references_s": (1.0, 1.0, 2.0)} if what == "slower" else {"drift": 1.5}
+    met = tuple(replace(p, **changed) if p.process >= 5 else p for p in new.processes)
+    found = verdict(base, replace(new, processes=met))
+    assert found.verdict == "same"
+    every = tuple(replace(p, **changed) if p.process >= 4 else p for p in new.processes)
+    silent = verdict(base, replace(new, processes=every))
+    assert silent.verdict == "inconclusive"
+    assert "4 of 10 processes" in silent.why
 
 
 def test_interleaved_runs_are_compared_pair_by_pair() -> None:

@@ -101,7 +101,8 @@ samples = st.builds(
     rejected=st.lists(st.tuples(words, seconds | st.just(math.nan)), max_size=2).map(tuple),
     switches=st.integers(0, 9),
 )
-processes = st.builds(ProcessTimes, process=st.integers(0, 9), samples=samples, reference_s=st.none() | seconds)
+references = st.lists(seconds, max_size=3).map(tuple)
+processes = st.builds(ProcessTimes, process=st.integers(0, 9), samples=samples, references_s=references)
 benchmarks = st.builds(
     Benchmark, name=words, pass_=words, source=words, shape=st.none() | words, code_hash=st.none() | words,
     threshold=st.none() | seconds,

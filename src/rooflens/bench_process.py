@@ -7,6 +7,7 @@ them differs between any two runs. What the user's code prints goes to standard 
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,13 +24,14 @@ from rooflens.benches.isolated import described, is_out_of_memory
 from rooflens.benches.measure import device_name, versions
 from rooflens.benches.others import watched
 from rooflens.benches.pinning import pinned
-from rooflens.benches.reference import Reference, reference_s
+from rooflens.benches.reference import Reference, between, drift
 from rooflens.benches.sampling import Budget
 from rooflens.benches.suite import Case
 from rooflens.errors import RooflensError
 from rooflens.frontends.pytorch.load import prints_aside
 
-MOST_SAMPLES = 500
+SHORTEST_S = 0.002
+MOST_SAMPLES = 200  # of longer runs each sample is longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,7 @@ def main() -> None:
     job = Job.of(sys.stdin.read())
     lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    warnings.filterwarnings("ignore", module="torch")  # of captures that it gives up, and of what it has set up late
     with suppress(BrokenPipeError, KeyboardInterrupt), prints_aside():
         for line in told(job):
             _say(lines, line)
@@ -115,12 +118,20 @@ def _timed(found: Ready, job: Job, device: Device, reference: Reference) -> Proc
     """On a GPU what other processes do on the CPU says little."""
     cpus = one_cpu_per_core(host_facts()) if device.name == "cpu" else ()
     with watched(cpus) as others:
-        before = reference.samples_s()
-        samples = device.sampled(found.run, Budget(total_s=job.seconds, most=MOST_SAMPLES))
-        after = reference.samples_s()
+        before = reference.seconds()
+        samples = device.sampled(found.run, _budget(job.seconds))
+        after = reference.seconds()
     return ProcessTimes(
-        process=job.process, samples=samples, reference_s=reference_s(before, after), others_share=others.share
+        process=job.process,
+        samples=samples,
+        references_s=between(before, after),
+        drift=drift(before, after),
+        others_share=others.share,
     )
+
+
+def _budget(seconds: float) -> Budget:
+    return Budget(total_s=seconds, most=MOST_SAMPLES, sample_s=max(SHORTEST_S, seconds / MOST_SAMPLES))
 
 
 if __name__ == "__main__":

@@ -20,12 +20,15 @@ from rooflens.benches.bench_stored import restored_row
 from rooflens.benches.revision import checked_out, revision_of
 from rooflens.benches.sampling import now
 from rooflens.benches.suite import Case, Suite
+from rooflens.compare.states import undisturbed, usual_state
+from rooflens.compare.verdicts import LEAST_PROCESSES
 from rooflens.errors import InputError
 from rooflens.hardware.identity import fingerprint, identity
 from rooflens.version import __version__
 
 Rows = tuple[tuple[Case, str], ...]
 Progress = Callable[[str, int, int], None]
+MOST_TIMES = 3  # as many processes as were asked for
 _ENDED = "the process that measured it ended early"
 
 
@@ -81,22 +84,44 @@ def _side_at(suite_at: Callable[[Path], Suite], place: Path, name: str) -> _Side
 
 
 def _in_turns(sides: list[_Side], options: Options, progress: Progress) -> str:
-    """Why it ended early; empty where it did not."""
-    turns = [(n, side) for n in range(sides[0].suite.processes) for side in (sides if n % 2 == 0 else sides[::-1])]
-    total, done = sum(len(side.todo) for _, side in turns), 0
+    """Why it ended early; empty where it did not. Rows that the machine disturbed are measured again in further processes."""
+    processes = sides[0].suite.processes
+    wanted, done = min(processes, LEAST_PROCESSES), 0
+    total = processes * sum(len(side.todo) for side in sides)
     try:
-        for number, side in turns:
-            for _ in _process(side, number, options):
-                done += 1
-                progress("benchmarks", done, total)
+        for number in range(MOST_TIMES * processes):
+            left = None if number < processes else _disturbed(sides, wanted)
+            total += 0 if left is None else sum(row in left for side in sides for row in map(_key, side.todo))
+            for side in sides if number % 2 == 0 else sides[::-1]:
+                for _ in _process(side, number, options, left):
+                    done += 1
+                    progress("benchmarks", done, total)
+            if left is not None and not left:
+                break
     except KeyboardInterrupt as error:
         return type(error).__name__
     return ""
 
 
-def _process(side: _Side, number: int, options: Options) -> Iterator[BenchRow]:
+def _key(row: tuple[Case, str]) -> str:
+    return f"{row[0].name}/{row[1]}"
+
+
+def _disturbed(sides: list[_Side], wanted: int) -> frozenset[str]:
+    """Rows that fewer processes than are wanted met in the machine's usual state; of two sides, fewer pairs of them."""
+    usual = usual_state(p for side in sides for row in side.rows.values() for p in row.processes)
+    found: dict[str, set[int]] = {}
+    for side in sides:
+        for key, row in side.rows.items():
+            calm = {p.process for p in undisturbed(row.processes, usual)}
+            found[key] = found[key] & calm if key in found else calm
+    failed = {key for side in sides for key, row in side.rows.items() if row.status != OK}
+    return frozenset(key for key, calm in found.items() if len(calm) < wanted and key not in failed)
+
+
+def _process(side: _Side, number: int, options: Options, only: frozenset[str] | None) -> Iterator[BenchRow]:
     """Each process begins at another row, so that none is always the first."""
-    todo = _turned(side.todo, number)
+    todo = tuple(row for row in _turned(side.todo, number) if only is None or _key(row) in only)
     while todo:
         left = todo
         for row in _measured(side, todo, number, options):
@@ -135,7 +160,7 @@ def _measured(side: _Side, todo: Rows, number: int, options: Options) -> Iterato
                 side.facts = told
         status = child.wait()
     if at is not None or (status and not side.facts):
-        case, pass_ = todo[0] if at is None else next(row for row in todo if f"{row[0].name}/{row[1]}" == at)
+        case, pass_ = todo[0] if at is None else next(row for row in todo if _key(row) == at)
         yield _lost(case, pass_, status)
 
 

@@ -7,7 +7,7 @@ nothing about the next one. Nothing here needs a framework, so that history is r
 import hashlib
 import json
 from dataclasses import dataclass
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Any
 
 from rooflens.benches.sampling import Samples
@@ -35,18 +35,26 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessTimes:
-    """One process's samples of one row. `reference_s`: what the reference workload took around them, None where there was
-    none. `others_share`: how much of one CPU's time other processes took meanwhile, None where nobody knows. Runs that were
-    taken in turns have processes of equal numbers side by side."""
+    """One process's samples of one row, and in what state the machine was meanwhile. `references_s`: what each piece of the
+    reference work took around them, empty where there was none; `drift`: by what factor one of them changed from before to
+    after; `others_share`: how much of one CPU's time other processes took. Runs that were taken in turns have processes of
+    equal numbers side by side."""
 
     process: int
     samples: Samples
-    reference_s: float | None = None
+    references_s: tuple[float, ...] = ()
+    drift: float | None = None
     others_share: float | None = None
 
     @property
     def time_s(self) -> float | None:
         return self.samples.median_s
+
+    @property
+    def reference_s(self) -> float | None:
+        """The machine's pace: the geometric mean of the product and the sum. What cores do together tells of states, each
+        layer feels it in a measure of its own, and nothing can be divided by it."""
+        return geometric_mean(self.references_s[:2]) if self.references_s else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,8 @@ def _process(p: ProcessTimes) -> dict[str, Any]:
     """NaN and infinity are no numbers in JSON: a reading that was one is told by its reason alone."""
     return {
         "process": p.process,
-        "reference_s": p.reference_s,
+        "references_s": list(p.references_s),
+        "drift": p.drift,
         "others_share": p.others_share,
         "samples_s": list(p.samples.times_s),
         "warmups_s": list(p.samples.warmups_s),
@@ -86,7 +87,10 @@ def _restored_process(found: dict[str, Any]) -> ProcessTimes:
         rejected=rejected,
         switches=found["switches"],
     )
-    return ProcessTimes(samples=samples, **_picked(found, ("process", "reference_s", "others_share")))
+    references_s = tuple(found["references_s"])
+    return ProcessTimes(
+        samples=samples, references_s=references_s, **_picked(found, ("process", "drift", "others_share"))
+    )
 
 
 def _fields(record: Any, names: tuple[str, ...]) -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""A device in, a fixed piece of work out that tells how quick the machine is at the moment: what it takes around a row, and
-took around the same row in another run, is the machine's part of the difference.
+"""A device in, fixed pieces of work out that tell what state the machine is in: what they take around a row, against what
+they take at other times, is the machine's doing and not the row's.
 
-Half of it is multiply-adds and half of it memory traffic, so that a slower clock and a busier memory both show.
+Three, because a machine is not just quick or slow. A clock that drops slows products; a neighbour that streams slows sums
+through memory; cores that were moved apart (a guest's, by its host, and nobody is told) slow whatever they do together, a
+small LSTM to half its speed while a large product runs as before. Each is more of its kind than any layer.
 """
 
 from collections.abc import Callable
-from statistics import median
+from statistics import quantiles
 
 import torch
 
@@ -13,9 +15,14 @@ from rooflens.benches.device import Device
 from rooflens.benches.replay import spread
 from rooflens.benches.sampling import collector_off
 
-SIDE = {"cpu": 256, "cuda": 2048}  # of a square product
-NUMBERS = {"cpu": 1 << 20, "cuda": 1 << 25}  # of the sum that goes through memory
+PARTS = ("product", "sum", "together")  # on a GPU the last one is launches of small kernels
 SAMPLES = 12
+_SIDE = {"cpu": 256, "cuda": 2048}  # of a square product
+_LONG = {"cpu": 1 << 20, "cuda": 1 << 25}  # numbers of the sum that goes through memory
+_SHORT = {"cpu": 1 << 17, "cuda": 1 << 10}  # of what cores hand each other
+_TURNS = {"cpu": 2, "cuda": 20}
+
+Seconds = tuple[float, ...]  # one of each part
 
 
 class Reference:
@@ -23,25 +30,50 @@ class Reference:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.run = _work(device.name)
-        self.samples_s()
+        self.parts = (_product(device.name), _sum(device.name), _together(device.name))
+        self.seconds()
 
-    def samples_s(self) -> tuple[float, ...]:
+    def seconds(self) -> Seconds:
+        """The lower quartile of a few runs: what is left of interruptions says nothing of the state."""
         with collector_off(), torch.inference_mode():
-            return tuple(self.device.once_s(self.run) for _ in range(SAMPLES))
+            return tuple(quantiles([self.device.once_s(p) for _ in range(SAMPLES)], n=4)[0] for p in self.parts)
 
 
-def reference_s(before: tuple[float, ...], after: tuple[float, ...]) -> float:
-    return median((*before, *after))
+def between(before: Seconds, after: Seconds) -> Seconds:
+    return tuple((a * b) ** 0.5 for a, b in zip(before, after, strict=True))
 
 
-def _work(device: str) -> Callable[[], object]:
-    side, count = SIDE[device], NUMBERS[device]
-    a, b = (spread(side * side, 0.5, 1.5, torch.float32, device).reshape(side, side) for _ in range(2))
-    out, x, y = torch.empty_like(a), *(spread(count, 0.5, 1.5, torch.float32, device) for _ in range(2))
+def drift(before: Seconds, after: Seconds) -> float:
+    """By what factor the part that changed most did."""
+    return max(max(a, b) / min(a, b) for a, b in zip(before, after, strict=True))
+
+
+def _numbers(count: int, device: str) -> torch.Tensor:
+    return spread(count, 0.5, 1.5, torch.float32, device)
+
+
+def _product(device: str) -> Callable[[], object]:
+    side = _SIDE[device]
+    a, b = (_numbers(side * side, device).reshape(side, side) for _ in range(2))
+    out = torch.empty_like(a)
+    return lambda: torch.mm(a, b, out=out)
+
+
+def _sum(device: str) -> Callable[[], object]:
+    x = _numbers(_LONG[device], device)
+    out = torch.empty_like(x)
+    return lambda: torch.add(x, 1.0, out=out)
+
+
+def _together(device: str) -> Callable[[], object]:
+    """Each core reads backward what another one has just written forward."""
+    x = _numbers(_SHORT[device], device)
+    out = torch.empty_like(x)
 
     def run() -> object:
-        torch.mm(a, b, out=out)
-        return torch.add(x, 1.0, out=y)
+        for _ in range(_TURNS[device]):
+            torch.add(x.flip(0), 1.0, out=out)
+            torch.add(out.flip(0), 1.0, out=x)
+        return out
 
     return run

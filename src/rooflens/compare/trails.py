@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from statistics import median, stdev
 
 from rooflens.benches.bench_run import OK, BenchRow, BenchRun, ProcessTimes
+from rooflens.compare.row_ratio import AS_MEASURED, NORMALISED
+from rooflens.compare.states import undisturbed, usual_state
 from rooflens.compare.steps import Level, Levels, levels_of
-from rooflens.compare.verdicts import AS_MEASURED, NORMALISED, THRESHOLD, together
+from rooflens.compare.verdicts import THRESHOLD, together
 
 Conditions = tuple[tuple[str, str | int | None], ...]
 _OF_MEDIANS = 1.2533  # how much less certain the median of many is than their mean
@@ -110,15 +112,14 @@ def _sound(row: BenchRow) -> list[ProcessTimes]:
 
 
 def _stretch(conditions: Conditions, rows: list[tuple[int, BenchRow]]) -> Stretch:
-    processes = [_sound(row) for _, row in rows]
+    every = [_sound(row) for _, row in rows]
+    usual = usual_state(p for of_run in every for p in of_run)
+    processes = [undisturbed(of_run, usual) or of_run for of_run in every]  # a run without any is shown all the same
     references = [[_reference(p) for p in of_run] for of_run in processes]
     normalised = all(r is not None for of_run in references for r in of_run)
-    usual = median(median(r for r in of_run if r) for of_run in references) if normalised else 1.0
+    pace = median(median(r for r in of_run if r) for of_run in references) if normalised else 1.0
     times = [
-        [
-            (p.time_s or 0.0) / r * usual if normalised and r else p.time_s or 0.0
-            for p, r in zip(of_run, of, strict=True)
-        ]
+        [(p.time_s or 0.0) / r * pace if normalised and r else p.time_s or 0.0 for p, r in zip(of_run, of, strict=True)]
         for of_run, of in zip(processes, references, strict=True)
     ]
     passed = tuple(_passed(place, of_run, row) for (place, row), of_run in zip(rows, times, strict=True))

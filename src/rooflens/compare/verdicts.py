@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from statistics import median
 
 from rooflens.benches.bench_run import OK, BenchRow, BenchRun
-from rooflens.compare.bootstrap import Interval, paired_interval, ratio_interval
+from rooflens.compare.bootstrap import Interval
+from rooflens.compare.row_ratio import (
+    INTERLEAVED,
+    Terms,
+    evidence,
+    interval,
+    ratio_of,
+    terms_of,
+)
 from rooflens.errors import MismatchError
 
 FASTER, SLOWER, SAME, INCONCLUSIVE, NOT_COMPARABLE = "faster", "slower", "same", "inconclusive", "not comparable"
@@ -19,11 +27,9 @@ VERDICTS = (SLOWER, FASTER, INCONCLUSIVE, NOT_COMPARABLE, SAME)
 LEAST_PROCESSES = 5
 THRESHOLD = 0.05
 CONFIDENCE = 0.99
-BUSY = 0.15  # of one CPU's time to others: more than the ticks of an idle system
 TOGETHER_ROWS = 4  # fewer may well move together by themselves
 TOGETHER_SHARE = 0.9  # of the rows
 TOGETHER_SPREAD = 1.25  # a machine that slows down does not slow every kernel by the same
-INTERLEAVED, NORMALISED, AS_MEASURED = "interleaved", "normalised", "as measured"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +83,10 @@ def compared(
             "torch, or allow it with --allow-mismatch"
         )
     pairs = [(old, row) for row in new.rows if (old := base.row(row.benchmark.key)) is not None]
-    method = _method(base, new, pairs)
-    ratios = [r for pair in pairs if (r := _ratio(*pair, method)) is not None and not _apart(*pair)]
-    moved = together(ratios) if method != INTERLEAVED and not mismatches else None
-    confidence = 1 - (1 - CONFIDENCE) / max(1, len(pairs))
-    verdicts = (_verdict(*pair, method, confidence, threshold, moved) for pair in pairs)
+    terms = terms_of(base, new, 1 - (1 - CONFIDENCE) / max(1, len(pairs)))
+    ratios = [r for pair in pairs if (r := ratio_of(*pair, terms.method)) is not None and not _apart(*pair)]
+    moved = together(ratios) if terms.method != INTERLEAVED and not mismatches else None
+    verdicts = (_verdict(*pair, terms, threshold, moved) for pair in pairs)
     labels = (*mismatches, *_threads(base, new))
     added, removed, renamed = _unmatched(base, new)
     return Comparison(
@@ -91,8 +96,8 @@ def compared(
         added=added,
         removed=removed,
         renamed=renamed,
-        method=method,
-        confidence=confidence,
+        method=terms.method,
+        confidence=terms.confidence,
         moved=moved,
         mismatches=mismatches,
     )
@@ -166,58 +171,19 @@ def _apart(base: BenchRow, new: BenchRow) -> str:
     return ""
 
 
-# ratios
-
-
-def _method(base: BenchRun, new: BenchRun, pairs: list[tuple[BenchRow, BenchRow]]) -> str:
-    if base.session is not None and base.session == new.session:
-        return INTERLEAVED
-    processes = [p for pair in pairs for row in pair for p in row.processes]
-    return NORMALISED if processes and all(p.reference_s for p in processes) else AS_MEASURED
-
-
-def _sides(base: BenchRow, new: BenchRow, method: str, busiest: float = BUSY) -> tuple[list[float], list[float]]:
-    """One number a process. Interleaved: those of pairs whose both sides have one, side by side."""
-    a, b = _numbers(base, method, busiest), _numbers(new, method, busiest)
-    if method == INTERLEAVED:
-        both = sorted(a.keys() & b.keys())
-        return [a[n] for n in both], [b[n] for n in both]
-    return list(a.values()), list(b.values())
-
-
-def _numbers(row: BenchRow, method: str, busiest: float) -> dict[int, float]:
-    """Of processes whose machine was no busier than that with the work of others."""
-    found = {p.process: (p.time_s, p.reference_s) for p in row.processes if (p.others_share or 0.0) <= busiest}
-    if method == NORMALISED:
-        return {n: t / r for n, (t, r) in found.items() if t and r}
-    return {n: t for n, (t, _) in found.items() if t}
-
-
-def _ratio(base: BenchRow, new: BenchRow, method: str) -> float | None:
-    """Of all processes: what was seen, whether or not it is evidence."""
-    a, b = _sides(base, new, method, math.inf)
-    if not a or not b:
-        return None
-    return median(y / x for x, y in zip(a, b, strict=True)) if method == INTERLEAVED else median(b) / median(a)
-
-
 # verdicts
 
 
-def _verdict(
-    base: BenchRow, new: BenchRow, method: str, confidence: float, threshold: float | None, moved: float | None
-) -> Verdict:
+def _verdict(base: BenchRow, new: BenchRow, terms: Terms, threshold: float | None, moved: float | None) -> Verdict:
     limit = threshold or new.benchmark.threshold or base.benchmark.threshold or THRESHOLD
     apart = _apart(base, new)
     if apart:
         return Verdict(base=base, new=new, verdict=NOT_COMPARABLE, threshold=limit, why=apart)
-    a, b = _sides(base, new, method)
+    a, b = evidence(base, new, terms)
     if min(len(a), len(b)) < LEAST_PROCESSES:
-        return Verdict(
-            base=base, new=new, verdict=INCONCLUSIVE, threshold=limit, ratio=_ratio(base, new, method),
-            why=_few(min(len(a), len(b)), base, new),
-        )  # fmt: skip
-    found = (paired_interval if method == INTERLEAVED else ratio_interval)(a, b, confidence)
+        ratio, why = ratio_of(base, new, terms.method), _few(min(len(a), len(b)), base, new)
+        return Verdict(base=base, new=new, verdict=INCONCLUSIVE, threshold=limit, ratio=ratio, why=why)
+    found = interval(a, b, terms)
     verdict, why = _judged(found, limit) if moved is None else _judged_beside(found, moved)
     return Verdict(
         base=base,
@@ -232,10 +198,10 @@ def _verdict(
 
 
 def _few(count: int, base: BenchRow, new: BenchRow) -> str:
-    """Which of two reasons it is: nobody ran more, or others kept the machine busy."""
+    """Which of two reasons it is: nobody ran more, or the machine was not itself."""
     ran = min(len(base.times_s), len(new.times_s))
     if ran >= LEAST_PROCESSES:
-        return f"other work kept the machine busy: {count} of {ran} processes count, and {LEAST_PROCESSES} are needed"
+        return f"the machine was disturbed: {count} of {ran} processes count, and {LEAST_PROCESSES} are needed"
     return f"{ran} process{'es' * (ran != 1)} on one side: {LEAST_PROCESSES} are needed for a verdict"
 
 

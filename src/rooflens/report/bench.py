@@ -3,11 +3,14 @@
 A run is printed as it is stored, raw samples and all, with what follows from them beside: a saved document is a run again.
 """
 
+from dataclasses import replace
+from statistics import median
 from typing import Any
 
 from rooflens.benches.bench_run import BenchRow, BenchRun
 from rooflens.benches.bench_stored import stored
 from rooflens.compare.bootstrap import interval_of
+from rooflens.compare.states import Seconds, processes_of, undisturbed, usual_state
 from rooflens.compare.verdicts import (
     FASTER,
     INCONCLUSIVE,
@@ -33,7 +36,8 @@ def bench_document(kind: str) -> dict[str, Any]:
 
 def run_document(run: BenchRun) -> dict[str, Any]:
     found = stored(run)
-    rows = [row | _derived(r) for row, r in zip(found["rows"], run.rows, strict=True)]
+    usual = usual_state(processes_of(run))
+    rows = [row | _derived(r, usual) for row, r in zip(found["rows"], run.rows, strict=True)]
     return {**bench_document("run"), "id": run.id, **found, "rows": rows}
 
 
@@ -45,11 +49,15 @@ def run_summary(run: BenchRun) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in ("schema", "kind", "rooflens_version")}
 
 
-def _derived(row: BenchRow) -> dict[str, Any]:
-    time_s = row.time_s
-    low_s, high_s = _interval(row.times_s)
+def _derived(row: BenchRow, usual: Seconds) -> dict[str, Any]:
+    """Times are those of undisturbed processes, where there are enough of them."""
+    calm = undisturbed(row.processes, usual)
+    times_s = replace(row, processes=calm).times_s if len(calm) >= LEAST_PROCESSES else row.times_s
+    time_s = median(times_s) if times_s else None
+    low_s, high_s = _interval(times_s)
     return {
         "key": row.benchmark.key,
+        "undisturbed_count": len(calm),
         "time_s": time_s,
         "low_s": low_s,
         "high_s": high_s,

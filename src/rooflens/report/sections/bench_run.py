@@ -4,7 +4,7 @@ time and why. A table a subject, so that each fits a terminal."""
 from collections.abc import Iterator
 from typing import Any
 
-from rooflens.compare.verdicts import BUSY, LEAST_PROCESSES
+from rooflens.compare.verdicts import LEAST_PROCESSES
 from rooflens.report.blocks import Block, Heading, Paragraph, Table, Words
 from rooflens.report.ratios import plus_minus
 from rooflens.report.sections.bench_cells import Field, Row, amount, count, field, plural, table_of
@@ -20,7 +20,7 @@ def run_blocks(document: Document) -> tuple[Block, ...]:
         *stopped(document),
         times(rows),
         *_small_print(document),
-        *_busy(rows),
+        *_disturbed(rows),
         *_above_roof(rows),
         *_memory(document),
         *without_time(rows),
@@ -113,14 +113,13 @@ def _small_print(document: Document) -> Iterator[Block]:
         )
 
 
-def _busy(rows: list[Row]) -> Iterator[Block]:
-    shares = [[p["others_share"] or 0.0 for p in r["processes"]] for r in rows]
-    few = sum(bool(of) and sum(s <= BUSY for s in of) < LEAST_PROCESSES <= len(of) for of in shares)
+def _disturbed(rows: list[Row]) -> Iterator[Block]:
+    few = sum(r["undisturbed_count"] < LEAST_PROCESSES <= len(r["processes"]) for r in rows)
     if few:
         yield Paragraph(
-            text=f"Other work kept the machine busy: {few} of {plural(len(rows), 'row')} {'has' if few == 1 else 'have'} "
-            f"fewer than {LEAST_PROCESSES} undisturbed processes, so that no verdict will rest on this run there. Run it "
-            "again when nothing else runs.",
+            text=f"The machine was disturbed (other work, or a pace that changed meanwhile): {few} of "
+            f"{plural(len(rows), 'row')} {'has' if few == 1 else 'have'} fewer than {LEAST_PROCESSES} undisturbed processes, "
+            "so that no verdict will rest on this run there. Run it again when nothing else runs.",
             tone="warning",
         )
 
