@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rooflens.benches import others
-from rooflens.benches.others import watched
+from rooflens.benches.others import Watch
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -32,7 +32,8 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 def test_busy_time_less_our_own_is_that_of_others(tmp_path: Path, clocks: dict[str, float]) -> None:
     """Ten seconds; on two CPUs 12 s of user, system and stolen time, 5 s of them ours: 7 s less a tick for each CPU."""
     stat(tmp_path, cpu0=[0] * 10, cpu1=[0] * 10, cpu2=[0] * 10)
-    with watched((0, 1), tmp_path) as told:
+    told = Watch((0, 1), tmp_path)
+    with told.watching():
         clocks.update(process=5.0, wall=10.0)
         second = [4 * TICKS, 0, 1 * TICKS, 4 * TICKS, 0, 0, 0, 1 * TICKS, 0, 0]
         stat(tmp_path, cpu0=[6 * TICKS, 0, 0, 4 * TICKS, 0, 0, 0, 0, 6 * TICKS, 0], cpu1=second, cpu2=[10 * TICKS] * 10)
@@ -41,14 +42,16 @@ def test_busy_time_less_our_own_is_that_of_others(tmp_path: Path, clocks: dict[s
 
 def test_idle_and_waiting_time_is_nobodys(tmp_path: Path, clocks: dict[str, float]) -> None:
     stat(tmp_path, cpu0=[0] * 10)
-    with watched((0,), tmp_path) as told:
+    told = Watch((0,), tmp_path)
+    with told.watching():
         clocks.update(wall=10.0)
         stat(tmp_path, cpu0=[0, 0, 0, 6 * TICKS, 4 * TICKS, 0, 0, 0, 0, 0])
     assert told.share == 0.0
 
 
 def test_a_kernel_that_does_not_tell_is_unknown(tmp_path: Path) -> None:
-    with watched((0,), tmp_path) as told:
+    told = Watch((0,), tmp_path)
+    with told.watching():
         pass
     assert told.share is None
 
@@ -60,7 +63,8 @@ def test_a_process_that_works_beside_us_is_seen() -> None:
     child = subprocess.Popen([sys.executable, "-c", code])
     try:
         time.sleep(0.3)
-        with watched((cpu,)) as told:
+        told = Watch((cpu,))
+        with told.watching():
             time.sleep(0.5)
     finally:
         child.kill()

@@ -1,4 +1,6 @@
-"""One process of a benchmark run: a job as JSON on standard input, a line of JSON a row on standard output.
+"""One process of a benchmark run: a job as a line of JSON on standard input, a line of JSON a row on standard output.
+
+Before each stretch of measuring it says that it is ready, and waits for a line: others may be at work until then.
 
 A process of its own, because that is what a verdict counts: memory lies elsewhere in each, and what differs between two of
 them differs between any two runs. What the user's code prints goes to standard error.
@@ -7,11 +9,14 @@ them differs between any two runs. What the user's code prints goes to standard 
 import json
 import os
 import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any, TextIO
 
 from rooflens.bench_counts import counted
@@ -22,27 +27,30 @@ from rooflens.benches.device import Device, device_of, switches
 from rooflens.benches.host import host_facts, one_cpu_per_core
 from rooflens.benches.isolated import described, is_out_of_memory
 from rooflens.benches.measure import device_name, versions
-from rooflens.benches.others import watched
+from rooflens.benches.others import Watch
 from rooflens.benches.pinning import pinned
-from rooflens.benches.reference import Reference, between, drift
-from rooflens.benches.sampling import Budget
+from rooflens.benches.reference import Reference, drift
+from rooflens.benches.sampling import Budget, Raw, collector_off, judged, taken
 from rooflens.benches.suite import Case
 from rooflens.errors import RooflensError
 from rooflens.frontends.pytorch.load import prints_aside
 
 SHORTEST_S = 0.002
+LEAST_SAMPLES = 6
+SETTLE_S = 0.005  # threads of whoever was at work before still spin for a while
 MOST_SAMPLES = 200  # of longer runs each sample is longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """`cases`, each with a pass, in the order they run. `counting`: this process also says what a row allocates, launches
-    and has to do; `on` names the chip whose roof is asked."""
+    """`cases`, each with a pass, in the order they run, each in so many `turns`. `counting`: this process also says what a row
+    allocates, launches and has to do; `on` names the chip whose roof is asked."""
 
     cases: tuple[tuple[Case, str], ...]
     folder: str
     device: str
     seconds: float
+    turns: int
     process: int
     counting: bool
     on: str | None
@@ -56,12 +64,12 @@ class Job:
 
 def main() -> None:
     """A parent that has gone away ends it, with nobody to tell."""
-    job = Job.of(sys.stdin.read())
+    job = Job.of(sys.stdin.readline())
     lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     warnings.filterwarnings("ignore", module="torch")  # of captures that it gives up, and of what it has set up late
     with suppress(BrokenPipeError, KeyboardInterrupt), prints_aside():
-        for line in told(job):
+        for line in told(job, lambda key: _turn(lines, key)):
             _say(lines, line)
     os._exit(0)  # what user code has started, such as threads that never end, is not waited for
 
@@ -71,7 +79,17 @@ def _say(lines: TextIO, line: dict[str, Any]) -> None:
     lines.flush()
 
 
-def told(job: Job) -> Iterator[dict[str, Any]]:
+def _turn(lines: TextIO, key: str) -> None:
+    _say(lines, {"ready": key})
+    if not sys.stdin.readline():
+        raise BrokenPipeError
+    time.sleep(SETTLE_S)
+
+
+Turn = Callable[[str], None]  # waits until the row of that key is its own
+
+
+def told(job: Job, turn: Turn) -> Iterator[dict[str, Any]]:
     device, facts = device_of(job.device), host_facts()
     cpus = one_cpu_per_core(facts)
     yield {
@@ -81,17 +99,16 @@ def told(job: Job) -> Iterator[dict[str, Any]]:
     with pinned(cpus), switches("fp32", facts.threads):
         reference = Reference(device)
     for case, pass_ in job.cases:
-        yield {"begins": f"{case.name}/{pass_}"}
         with pinned(cpus), switches(case.dtype or "fp32", facts.threads):
-            yield {"row": stored_row(_row(job, case, pass_, device, reference))}
+            yield {"row": stored_row(_row(job, case, pass_, device, reference, turn))}
 
 
-def _row(job: Job, case: Case, pass_: str, device: Device, reference: Reference) -> BenchRow:
+def _row(job: Job, case: Case, pass_: str, device: Device, reference: Reference, turn: Turn) -> BenchRow:
     """What user code and kernels may raise is this row's alone."""
     row = BenchRow(benchmark=Benchmark(name=case.name, pass_=pass_, source=case.source, threshold=case.threshold))
     try:
         row = replace(row, benchmark=replace(row.benchmark, code_hash=code_hash(case, Path(job.folder))))
-        return _measured(row, job, case, device, reference)
+        return _measured(row, job, case, device, reference, turn)
     except NoGradient as error:
         return replace(row, status=NO_ANSWER, reason=f"no gradient: {error}")
     except (Exception, SystemExit) as error:
@@ -101,7 +118,7 @@ def _row(job: Job, case: Case, pass_: str, device: Device, reference: Reference)
         device.release()
 
 
-def _measured(row: BenchRow, job: Job, case: Case, device: Device, reference: Reference) -> BenchRow:
+def _measured(row: BenchRow, job: Job, case: Case, device: Device, reference: Reference, turn: Turn) -> BenchRow:
     pass_ = row.benchmark.pass_
     made, dtype = subject_of(case, Path(job.folder))
     lacking = device.lacks(made.bytes * (1 if pass_ == "forward" else 2))
@@ -110,28 +127,42 @@ def _measured(row: BenchRow, job: Job, case: Case, device: Device, reference: Re
     with device.working():  # one stream for all of it: what autograd runs stays on the stream of its forward pass
         found = ready(case, pass_, made, dtype, device.name)
         row = replace(row, benchmark=replace(row.benchmark, shape=shape_of(found.subject, found.outputs())))
-        row = replace(row, processes=(_timed(found, job, device, reference),))
+        mine = partial(turn, row.benchmark.key)
+        row = replace(row, processes=(_timed(found, job, device, reference, mine),))
         return counted(row, case, made, dtype, found, device, job.on) if job.counting else row
 
 
-def _timed(found: Ready, job: Job, device: Device, reference: Reference) -> ProcessTimes:
-    """On a GPU what other processes do on the CPU says little."""
-    cpus = one_cpu_per_core(host_facts()) if device.name == "cpu" else ()
-    with watched(cpus) as others:
-        before = reference.seconds()
-        samples = device.sampled(found.run, _budget(job.seconds))
-        after = reference.seconds()
+def _timed(found: Ready, job: Job, device: Device, reference: Reference, turn: Callable[[], None]) -> ProcessTimes:
+    """In turns, each between two looks at the machine. On a GPU what other processes do on the CPU says little."""
+    others = Watch(one_cpu_per_core(host_facts()) if device.name == "cpu" else ())
+    raw: list[Raw] = []
+    turn()
+    with collector_off():
+        looks = [reference.seconds()]
+        reading = device.reading(found.run, _budget(job, job.seconds))
+        for number in range(job.turns):
+            if number:
+                turn()
+            with others.watching():
+                raw += taken(reading.sample, _budget(job, job.seconds / job.turns))
+                looks.append(reference.seconds())
     return ProcessTimes(
         process=job.process,
-        samples=samples,
-        references_s=between(before, after),
-        drift=drift(before, after),
+        samples=judged(tuple(raw), reading.warmups_s),
+        references_s=tuple(median(part) for part in zip(*looks, strict=True)),
+        drift=drift(looks),
         others_share=others.share,
     )
 
 
-def _budget(seconds: float) -> Budget:
-    return Budget(total_s=seconds, most=MOST_SAMPLES, sample_s=max(SHORTEST_S, seconds / MOST_SAMPLES))
+def _budget(job: Job, seconds: float) -> Budget:
+    """A sample is as long as the whole row's time asks for, however many turns it is taken in."""
+    return Budget(
+        total_s=seconds,
+        least=max(2, LEAST_SAMPLES // job.turns),
+        most=MOST_SAMPLES,
+        sample_s=max(SHORTEST_S, job.seconds / MOST_SAMPLES),
+    )
 
 
 if __name__ == "__main__":

@@ -4,19 +4,16 @@ What was finished is kept, whatever ends the run: a process that dies takes the 
 goes on behind it.
 """
 
-import json
 import os
 import secrets
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rooflens.benches.bench_run import FAILED, NOT_RUN, OK, BenchMachine, Benchmark, BenchRow, BenchRun, Revision
-from rooflens.benches.bench_stored import restored_row
+from rooflens.bench_worker import Order, Rows, Worker, key_of
+from rooflens.benches.bench_run import NOT_RUN, OK, BenchMachine, Benchmark, BenchRow, BenchRun, Revision
 from rooflens.benches.revision import checked_out, revision_of
 from rooflens.benches.sampling import now
 from rooflens.benches.suite import Case, Suite
@@ -26,10 +23,9 @@ from rooflens.errors import InputError
 from rooflens.hardware.identity import fingerprint, identity
 from rooflens.version import __version__
 
-Rows = tuple[tuple[Case, str], ...]
 Progress = Callable[[str, int, int], None]
 MOST_TIMES = 3  # as many processes as were asked for
-_ENDED = "the process that measured it ended early"
+TURNS = 6  # of a row, where two versions take turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +65,21 @@ def bench_runs(
     does to both."""
     with ExitStack() as stack:
         places = [stack.enter_context(checked_out(folder, name)) for name in names]
-        sides = [_side_at(suite_at, place, name) for place, name in zip(places, names, strict=True)]
-        session = secrets.token_hex(6)
-        stopped_by = _in_turns(sides, options, progress)
-        base, new = (_run_of(side, options, session, stopped_by) for side in sides)
-        return base, new
+        return _both(
+            [_side_at(suite_at, place, name) for place, name in zip(places, names, strict=True)], options, progress
+        )
+
+
+def bench_pair(base: Suite, new: Suite, options: Options, progress: Progress) -> tuple[BenchRun, BenchRun]:
+    """Two suites in turns; rows of one name are each other's counterpart."""
+    return _both([_Side(suite=suite, revision=revision_of(suite.folder)) for suite in (base, new)], options, progress)
+
+
+def _both(sides: list[_Side], options: Options, progress: Progress) -> tuple[BenchRun, BenchRun]:
+    session = secrets.token_hex(6)
+    stopped_by = _in_turns(sides, options, progress)
+    base, new = (_run_of(side, options, session, stopped_by) for side in sides)
+    return base, new
 
 
 def _side_at(suite_at: Callable[[Path], Suite], place: Path, name: str) -> _Side:
@@ -91,20 +97,63 @@ def _in_turns(sides: list[_Side], options: Options, progress: Progress) -> str:
     try:
         for number in range(MOST_TIMES * processes):
             left = None if number < processes else _disturbed(sides, wanted)
-            total += 0 if left is None else sum(row in left for side in sides for row in map(_key, side.todo))
-            for side in sides if number % 2 == 0 else sides[::-1]:
-                for _ in _process(side, number, options, left):
-                    done += 1
-                    progress("benchmarks", done, total)
             if left is not None and not left:
                 break
+            todo = [_turned(side.todo, number, left) for side in sides]
+            total += sum(map(len, todo)) if left is not None else 0
+            for _ in _side_by_side(sides, todo, number, options):
+                done += 1
+                progress("benchmarks", done, total)
     except KeyboardInterrupt as error:
         return type(error).__name__
     return ""
 
 
-def _key(row: tuple[Case, str]) -> str:
-    return f"{row[0].name}/{row[1]}"
+def _turned(todo: Rows, number: int, only: frozenset[str] | None) -> Rows:
+    """Each process begins at another row, so that none is always the first."""
+    place = number * max(1, len(todo) // 3) % len(todo)
+    return tuple(row for row in todo[place:] + todo[:place] if only is None or key_of(row) in only)
+
+
+def _side_by_side(sides: list[_Side], todo: list[Rows], number: int, options: Options) -> Iterator[BenchRow]:
+    """One process of each side, both alive, one at work: A B B A within every row, and B first in every other pair."""
+    order = list(dict.fromkeys(key_of(row) for rows in todo for row in rows))
+    with ExitStack() as stack:
+        workers = [
+            Worker(_order(side, options, len(sides)), rows, number) for side, rows in zip(sides, todo, strict=True)
+        ]
+        for worker in workers:
+            stack.callback(worker.close)
+        both = list(zip(sides, workers, strict=True))
+        first = number % 2
+        for side, worker in both:
+            yield from _kept(side, worker)
+        while any(worker.waits for worker in workers):
+            at = min((w.waits for w in workers if w.waits), key=order.index)
+            for side, worker in (both, both[::-1])[first % 2]:
+                if worker.waits == at:
+                    yield from _kept(side, worker)
+            first += 1
+
+
+def _kept(side: _Side, worker: Worker) -> Iterator[BenchRow]:
+    for row in worker.go():
+        found = _weighed(row, side.suite)
+        side.rows[row.benchmark.key] = _joined(side.rows.get(row.benchmark.key), found)
+        yield found
+    side.facts = worker.facts or side.facts
+
+
+def _order(side: _Side, options: Options, sides: int) -> Order:
+    suite = side.suite
+    return Order(
+        folder=suite.folder,
+        device=options.device,
+        seconds=suite.time_s / suite.processes,
+        turns=TURNS if sides > 1 else 1,
+        on=options.on,
+        imports=side.imports,
+    )
 
 
 def _disturbed(sides: list[_Side], wanted: int) -> frozenset[str]:
@@ -119,87 +168,10 @@ def _disturbed(sides: list[_Side], wanted: int) -> frozenset[str]:
     return frozenset(key for key, calm in found.items() if len(calm) < wanted and key not in failed)
 
 
-def _process(side: _Side, number: int, options: Options, only: frozenset[str] | None) -> Iterator[BenchRow]:
-    """Each process begins at another row, so that none is always the first."""
-    todo = tuple(row for row in _turned(side.todo, number) if only is None or _key(row) in only)
-    while todo:
-        left = todo
-        for row in _measured(side, todo, number, options):
-            side.rows[row.benchmark.key] = _joined(side.rows.get(row.benchmark.key), row)
-            left = left[1:]
-            yield row
-        todo = left if len(left) < len(todo) else ()
-
-
-def _turned(todo: Rows, number: int) -> Rows:
-    place = number * max(1, len(todo) // 3) % len(todo)
-    return todo[place:] + todo[:place]
-
-
-def _measured(side: _Side, todo: Rows, number: int, options: Options) -> Iterator[BenchRow]:
-    """Rows of one process in turn; of one that dies, the row that it was at too."""
-    suite, at = side.suite, None
-    job = {
-        "cases": [(asdict(case), pass_) for case, pass_ in todo],
-        "folder": str(suite.folder),
-        "device": options.device,
-        "seconds": suite.time_s / suite.processes,
-        "process": number,
-        "counting": number == 0,
-        "on": options.on,
-    }
-    with _child(job, side) as child:
-        for line in child.stdout or ():
-            told = json.loads(line)
-            if "begins" in told:
-                at = told["begins"]
-            elif "row" in told:
-                at = None
-                yield _weighed(restored_row(told["row"]), suite)
-            else:
-                side.facts = told
-        status = child.wait()
-    if at is not None or (status and not side.facts):
-        case, pass_ = todo[0] if at is None else next(row for row in todo if _key(row) == at)
-        yield _lost(case, pass_, status)
-
-
-@contextmanager
-def _child(job: dict[str, Any], side: _Side) -> Iterator["subprocess.Popen[str]"]:
-    """In a session of its own: Ctrl-C reaches us alone, and we end it."""
-    paths = [*map(str, side.imports), os.environ.get("PYTHONPATH", "")]
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "rooflens.bench_process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        cwd=side.suite.folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        start_new_session=True,
-    )
-    try:
-        if child.stdin is not None:
-            child.stdin.write(json.dumps(job))
-            child.stdin.close()
-        yield child
-    finally:
-        child.kill()
-        child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
-
-
 def _weighed(row: BenchRow, suite: Suite) -> BenchRow:
     """A threshold that a row does not set is the suite's."""
     threshold = row.benchmark.threshold or suite.threshold
     return replace(row, benchmark=replace(row.benchmark, threshold=threshold))
-
-
-def _lost(case: Case, pass_: str, status: int) -> BenchRow:
-    ended = f"signal {-status}" if status < 0 else f"status {status}"
-    benchmark = Benchmark(name=case.name, pass_=pass_, source=case.source, threshold=case.threshold)
-    return BenchRow(benchmark=benchmark, status=FAILED, reason=f"{_ENDED}: {ended}")
 
 
 def _joined(before: BenchRow | None, row: BenchRow) -> BenchRow:
@@ -228,7 +200,7 @@ def _run_of(side: _Side, options: Options, session: str | None, stopped_by: str)
             system=" ".join(os.uname()[i] for i in (0, 2, 4)),
         ),
         versions=(("rooflens", __version__), *side.facts.get("versions", {}).items()),
-        rows=tuple(side.rows.get(f"{t.name}/{p}") or _not_run(t, p) for t, p in side.todo),
+        rows=tuple(side.rows.get(key_of((t, p))) or _not_run(t, p) for t, p in side.todo),
         revision=side.revision,
         settings=(("time_s", suite.time_s), ("processes", suite.processes), ("on", options.on)),
         session=session,

@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from rooflens.hardware.identity import ROOT, text
@@ -17,21 +16,31 @@ _IDLE = (3, 4)  # idle, and waiting for a disk
 _GUEST = 8  # guests are counted under user already
 
 
-@dataclass(slots=True)
-class Watched:
+class Watch:
     """`share` is of one CPU's time: 1.0 is a CPU that others had to themselves. None where the kernel does not tell."""
 
-    share: float | None = None
+    def __init__(self, cpus: Sequence[int], root: Path = ROOT) -> None:
+        self._cpus, self._root = cpus, root
+        self._others_s: float | None = 0.0
+        self._passed_s = 0.0
 
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """For a stretch; several add up."""
+        busy_s, own_s, start = _busy_s(self._cpus, self._root), time.process_time(), time.perf_counter()
+        yield
+        after_s, used_s = _busy_s(self._cpus, self._root), time.process_time() - own_s
+        self._passed_s += time.perf_counter() - start
+        if busy_s is None or after_s is None or self._others_s is None:
+            self._others_s = None
+        else:
+            self._others_s += after_s - busy_s - used_s
 
-@contextmanager
-def watched(cpus: Sequence[int], root: Path = ROOT) -> Iterator[Watched]:
-    told = Watched()
-    busy_s, own_s, start = _busy_s(cpus, root), time.process_time(), time.perf_counter()
-    yield told
-    after_s, used_s, passed_s = _busy_s(cpus, root), time.process_time() - own_s, time.perf_counter() - start
-    if busy_s is not None and after_s is not None and passed_s > 0:
-        told.share = max(0.0, (after_s - busy_s - used_s - len(cpus) / _ticks_per_s()) / passed_s)
+    @property
+    def share(self) -> float | None:
+        if self._others_s is None or not self._passed_s:
+            return None
+        return max(0.0, (self._others_s - len(self._cpus) / _ticks_per_s()) / self._passed_s)
 
 
 def _busy_s(cpus: Sequence[int], root: Path) -> float | None:

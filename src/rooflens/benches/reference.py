@@ -6,7 +6,7 @@ through memory; cores that were moved apart (a guest's, by its host, and nobody 
 small LSTM to half its speed while a large product runs as before. Each is more of its kind than any layer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import quantiles
 
 import torch
@@ -39,13 +39,10 @@ class Reference:
             return tuple(quantiles([self.device.once_s(p) for _ in range(SAMPLES)], n=4)[0] for p in self.parts)
 
 
-def between(before: Seconds, after: Seconds) -> Seconds:
-    return tuple((a * b) ** 0.5 for a, b in zip(before, after, strict=True))
-
-
-def drift(before: Seconds, after: Seconds) -> float:
-    """By what factor the part that changed most did."""
-    return max(max(a, b) / min(a, b) for a, b in zip(before, after, strict=True))
+def drift(looks: Sequence[Seconds]) -> float:
+    """By what factor the piece that changed most did."""
+    changes: list[float] = [max(part) / min(part) for part in zip(*looks, strict=True)]
+    return max(changes)
 
 
 def _numbers(count: int, device: str) -> torch.Tensor:
