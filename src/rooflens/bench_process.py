@@ -19,6 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TextIO
 
+import torch
+
 from rooflens.bench_counts import counted
 from rooflens.benches.bench_run import FAILED, NO_ANSWER, NO_MEMORY, Benchmark, BenchRow, ProcessTimes
 from rooflens.benches.bench_stored import stored_row
@@ -29,7 +31,7 @@ from rooflens.benches.isolated import described, is_out_of_memory
 from rooflens.benches.measure import device_name, versions
 from rooflens.benches.others import Watch
 from rooflens.benches.pinning import pinned
-from rooflens.benches.reference import Reference, drift
+from rooflens.benches.reference import Reference, Seconds, drift
 from rooflens.benches.sampling import Budget, Raw, collector_off, judged, taken
 from rooflens.benches.suite import Case
 from rooflens.errors import RooflensError
@@ -37,6 +39,7 @@ from rooflens.frontends.pytorch.load import prints_aside
 
 SHORTEST_S = 0.002
 LEAST_SAMPLES = 6
+_ODD = 1009 * 17  # numbers of a tensor that only takes room, so that what comes after it lies elsewhere
 SETTLE_S = 0.005  # threads of whoever was at work before still spin for a while
 MOST_SAMPLES = 200  # of longer runs each sample is longer
 
@@ -121,34 +124,41 @@ def _row(job: Job, case: Case, pass_: str, device: Device, reference: Reference,
 def _measured(row: BenchRow, job: Job, case: Case, device: Device, reference: Reference, turn: Turn) -> BenchRow:
     pass_ = row.benchmark.pass_
     made, dtype = subject_of(case, Path(job.folder))
-    lacking = device.lacks(made.bytes * (1 if pass_ == "forward" else 2))
+    lacking = device.lacks(made.bytes * (2 if pass_ == "forward" else 3))
     if lacking:
         return replace(row, status=NO_MEMORY, reason=lacking)
     with device.working():  # one stream for all of it: what autograd runs stays on the stream of its forward pass
-        found = ready(case, pass_, made, dtype, device.name)
+        make = partial(ready, case, pass_, made, dtype, device.name)
+        found = make()
         row = replace(row, benchmark=replace(row.benchmark, shape=shape_of(found.subject, found.outputs())))
-        mine = partial(turn, row.benchmark.key)
-        row = replace(row, processes=(_timed(found, job, device, reference, mine),))
+        times = _timed(found, make, job, device, reference, partial(turn, row.benchmark.key))
+        row = replace(row, processes=(times,))
         return counted(row, case, made, dtype, found, device, job.on) if job.counting else row
 
 
-def _timed(found: Ready, job: Job, device: Device, reference: Reference, turn: Callable[[], None]) -> ProcessTimes:
-    """In turns, each between two looks at the machine. On a GPU what other processes do on the CPU says little."""
+def _timed(
+    found: Ready, make: Callable[[], Ready], job: Job, device: Device, reference: Reference, turn: Callable[[], None]
+) -> ProcessTimes:
+    """In turns, each between two looks at the machine, and each in other memory: where tensors lie makes some kernels
+    quicker or slower by a tenth. On a GPU what other processes do on the CPU says little."""
     others = Watch(one_cpu_per_core(host_facts()) if device.name == "cpu" else ())
     raw: list[Raw] = []
-    turn()
-    with collector_off():
-        looks = [reference.seconds()]
-        reading = device.reading(found.run, _budget(job, job.seconds))
-        for number in range(job.turns):
-            if number:
-                turn()
-            with others.watching():
-                raw += taken(reading.sample, _budget(job, job.seconds / job.turns))
-                looks.append(reference.seconds())
+    warmups: list[float] = []
+    looks: list[Seconds] = []
+    kept: list[object] = []
+    for number in range(job.turns):
+        turn()
+        with collector_off(), others.watching():
+            found = make() if number else found
+            kept = [*kept[-1:], found, torch.empty((number + 1) * _ODD)]
+            looks.append(reference.seconds())
+            reading = device.reading(found.run, _budget(job, job.seconds))
+            raw += taken(reading.sample, _budget(job, job.seconds / job.turns))
+            looks.append(reference.seconds())
+            warmups += reading.warmups_s
     return ProcessTimes(
         process=job.process,
-        samples=judged(tuple(raw), reading.warmups_s),
+        samples=judged(tuple(raw), tuple(warmups)),
         references_s=tuple(median(part) for part in zip(*looks, strict=True)),
         drift=drift(looks),
         others_share=others.share,

@@ -25,7 +25,7 @@ from rooflens.version import __version__
 
 Progress = Callable[[str, int, int], None]
 MOST_TIMES = 3  # as many processes as were asked for
-TURNS = 6  # of a row, where two versions take turns
+TURNS, OF_TWO = 3, 6  # of a row in each process; where two versions take turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +70,17 @@ def bench_runs(
         )
 
 
-def bench_pair(base: Suite, new: Suite, options: Options, progress: Progress) -> tuple[BenchRun, BenchRun]:
-    """Two suites in turns; rows of one name are each other's counterpart."""
-    return _both([_Side(suite=suite, revision=revision_of(suite.folder)) for suite in (base, new)], options, progress)
+def bench_pair(
+    base: Suite, new: Suite, options: Options, progress: Progress, *, again: bool = True
+) -> tuple[BenchRun, BenchRun]:
+    """Two suites in turns; rows of one name are each other's counterpart. `again`: rows that the machine disturbed."""
+    sides = [_Side(suite=suite, revision=revision_of(suite.folder)) for suite in (base, new)]
+    return _both(sides, options, progress, again)
 
 
-def _both(sides: list[_Side], options: Options, progress: Progress) -> tuple[BenchRun, BenchRun]:
+def _both(sides: list[_Side], options: Options, progress: Progress, again: bool = True) -> tuple[BenchRun, BenchRun]:
     session = secrets.token_hex(6)
-    stopped_by = _in_turns(sides, options, progress)
+    stopped_by = _in_turns(sides, options, progress, again)
     base, new = (_run_of(side, options, session, stopped_by) for side in sides)
     return base, new
 
@@ -89,13 +92,13 @@ def _side_at(suite_at: Callable[[Path], Suite], place: Path, name: str) -> _Side
     return _Side(suite=suite, revision=revision_of(place, name), imports=(place, place / "src"))
 
 
-def _in_turns(sides: list[_Side], options: Options, progress: Progress) -> str:
+def _in_turns(sides: list[_Side], options: Options, progress: Progress, again: bool = True) -> str:
     """Why it ended early; empty where it did not. Rows that the machine disturbed are measured again in further processes."""
     processes = sides[0].suite.processes
     wanted, done = min(processes, LEAST_PROCESSES), 0
     total = processes * sum(len(side.todo) for side in sides)
     try:
-        for number in range(MOST_TIMES * processes):
+        for number in range((MOST_TIMES if again else 1) * processes):
             left = None if number < processes else _disturbed(sides, wanted)
             if left is not None and not left:
                 break
@@ -150,7 +153,7 @@ def _order(side: _Side, options: Options, sides: int) -> Order:
         folder=suite.folder,
         device=options.device,
         seconds=suite.time_s / suite.processes,
-        turns=TURNS if sides > 1 else 1,
+        turns=OF_TWO if sides > 1 else TURNS,
         on=options.on,
         imports=side.imports,
     )

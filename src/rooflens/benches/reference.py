@@ -40,9 +40,14 @@ class Reference:
 
 
 def drift(looks: Sequence[Seconds]) -> float:
-    """By what factor the piece that changed most did."""
-    changes: list[float] = [max(part) / min(part) for part in zip(*looks, strict=True)]
+    """By what factor the piece that changed most did; of many looks the outermost sixths are moments, and no state."""
+    changes: list[float] = [_ratio(sorted(part)) for part in zip(*looks, strict=True)]
     return max(changes)
+
+
+def _ratio(ordered: list[float]) -> float:
+    aside = len(ordered) // 6
+    return ordered[-1 - aside] / ordered[aside]
 
 
 def _numbers(count: int, device: str) -> torch.Tensor:
