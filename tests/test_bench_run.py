@@ -20,7 +20,8 @@ from rooflens.benches.bench_run import BenchRow, BenchRun
 from rooflens.benches.bench_stored import restored, stored
 from rooflens.benches.bench_subject import NoGradient, ready, shape_of, subject_of
 from rooflens.benches.suite import Case, Suite, read_suite, suite_names, suite_of
-from rooflens.benching import Options, bench_run
+from rooflens.benching import Options, bench_pair, bench_run
+from rooflens.compare.verdicts import compared
 from rooflens.errors import ConfigError, InputError, ModelError
 from rooflens.report.saved import read_run
 
@@ -471,3 +472,80 @@ def test_an_interrupted_run_keeps_what_was_finished(tmp_path: Path, how: signal.
     _, told = child.communicate(timeout=60)
     assert child.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[how]
     assert "Traceback" not in told
+
+
+KILLS = 20 if os.environ.get("ROOFLENS_SOAK") else 4
+
+
+def test_killed_runs_leave_no_half_of_one(tmp_path: Path) -> None:
+    """Killed at random moments, from before torch is up to after the run was kept: what was acknowledged is whole, and
+    nothing else is there."""
+    import random
+
+    from rooflens.store.store import open_store
+
+    draw = random.Random(5)
+    words = ["bench", "run", "8x8 | relu", "--on", "i7-12700k", "--device", "cpu", "--time", "5ms", "--processes", "1"]
+    acknowledged: set[str] = set()
+    for turn in range(KILLS):
+        child = subprocess.Popen(
+            [sys.executable, "-c", "from rooflens.cli import main; main()", *words],
+            cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=dict(os.environ),
+        )  # fmt: skip
+        if turn:
+            time.sleep(draw.uniform(0, 8))
+            child.kill()
+        _, told = child.communicate(timeout=120)
+        acknowledged |= {line.split()[4] for line in told.splitlines() if "kept as run" in line}
+    with open_store(tmp_path / ".rooflens/bench.db", write=False) as opened:
+        kept = {run.id: run for run in opened.runs()}
+    assert acknowledged
+    assert acknowledged <= kept.keys()
+    assert all(len(run.rows) == 2 and all(r.status == "ok" for r in run.rows) for run in kept.values())
+
+
+# from Python
+
+
+def test_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import rooflens
+
+    monkeypatch.chdir(tmp_path)
+    options = {"time": "10ms", "processes": 1, "device": "cpu", "on": "i7-12700k", "only": "*/forward"}
+    first = rooflens.bench("8x8 | relu", store=True, **options)
+    second = rooflens.bench(["8x8 | relu", "8x8 | gelu"], note="words", **options)
+    assert [r.benchmark.key for r in second.rows] == ["relu/forward", "gelu/forward"]
+    assert json.loads(second.to_json())["note"] == "words"
+    assert "relu/forward" in str(first)
+    assert "<!DOCTYPE html>" in first.to_html()
+    found = second.compare(first).to_dict()
+    assert [r["verdict"] for r in found["rows"]] == ["inconclusive"]
+    assert found["added"] == ["gelu/forward"]
+    assert (tmp_path / ".rooflens/bench.db").is_file()
+
+
+def test_a_module_object_cannot_be_handed_to_processes() -> None:
+    import rooflens
+
+    with pytest.raises(ModelError, match=r"file\.py:function"):
+        rooflens.bench(torch.nn.Linear(2, 2))  # type: ignore[arg-type]
+
+
+def test_two_suites_take_turns_and_rows_of_one_side_alone_run_too() -> None:
+    """One side has a row that the other lacks, and one that fails there."""
+    relu, gelu = layer("8x8 | relu"), replace(layer("8x8 | gelu"), name="y")
+    fails = replace(gelu, layer=None, model="nowhere.py:f")
+    base = Suite(name="s", cases=(relu, gelu), folder=Path(), time_s=0.02, processes=2)
+    new = replace(base, cases=(fails, replace(relu, passes=("forward",))))
+    a, b = bench_pair(base, new, Options(device="cpu"), lambda what, done, of: None)
+    assert a.session == b.session is not None
+    assert {r.benchmark.key: r.status for r in a.rows} == dict.fromkeys(
+        ("x/forward", "x/backward", "y/forward", "y/backward"), "ok"
+    )
+    assert {r.benchmark.key: r.status for r in b.rows} == {
+        "y/forward": "failed", "y/backward": "failed", "x/forward": "ok",
+    }  # fmt: skip
+    found = compared(a, b)
+    assert found.method == "interleaved"
+    assert found.removed == ("x/backward",)
+    assert [v.verdict for v in found.verdicts] == ["not comparable", "not comparable", "inconclusive"]
