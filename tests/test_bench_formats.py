@@ -462,3 +462,15 @@ def test_a_fault_is_one_line_and_makes_no_store(cli: Callable[..., Any], tmp_pat
         assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1), args
         assert found.stderr.startswith("rooflens: E_")
     assert not (tmp_path / ".rooflens").exists()
+
+
+def test_a_skipped_go_benchmark_does_not_rename_the_others(tmp_path: Path) -> None:
+    """The lines of a skipped one carry no number of threads."""
+    run = read(
+        tmp_path,
+        "goos: linux\ngoarch: amd64\npkg: example.org/nn\ncpu: a CPU\n"
+        "BenchmarkConv/forward-8 \t 100\t 1000 ns/op\n"
+        "--- SKIP: BenchmarkGPU\n    a_test.go:9: no device\nPASS\n",
+    )
+    assert [r.benchmark.key for r in run.rows if r.status == "ok"] == ["Conv/forward"]
+    assert run.machine.threads == 8

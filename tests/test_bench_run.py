@@ -549,3 +549,10 @@ def test_two_suites_take_turns_and_rows_of_one_side_alone_run_too() -> None:
     assert found.method == "interleaved"
     assert found.removed == ("x/backward",)
     assert [v.verdict for v in found.verdicts] == ["not comparable", "not comparable", "inconclusive"]
+
+
+def test_a_file_that_is_not_there_is_told_before_anything_runs(tmp_path: Path, cli: Any) -> None:
+    done = cli("bench", "run", "nowhere.py:block", "--on", "i7-12700k", "--device", "cpu")
+    assert done.returncode == 2
+    assert done.stderr.startswith("rooflens: E_FILE: nowhere.py")
+    assert len(done.stderr.splitlines()) == 1

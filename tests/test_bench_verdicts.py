@@ -318,3 +318,14 @@ def test_enough_quiet_processes_are_evidence() -> None:
     seven = [*NEAR, 9.0, 9.0]
     found = verdict(busy(row("a", seven), 0, 0, 0, 0, 0, 0.5, 1.8), row("a", times(1.2)))
     assert found.verdict == "slower"
+
+
+@pytest.mark.parametrize(("factor", "said"), [(2.0, "slower"), (0.4, "faster"), (1.2, "inconclusive")])
+def test_pairs_of_a_disturbed_machine_show_what_is_plain(factor: float, said: str) -> None:
+    """Both of a pair met the same machine; a change of more than half is no disturbance."""
+    shares = [1.0] * 5
+    base, new = busy(row("a", NEAR), *shares), busy(row("a", times(factor)), *shares)
+    (found,) = compared(run(base, session="x"), run(new, session="x")).verdicts
+    assert found.verdict == said
+    assert "disturbed" in found.why
+    assert verdict(base, new).verdict == "inconclusive"

@@ -19,22 +19,24 @@ from rooflens.benches.sampling import now
 from rooflens.benches.suite import Case, Suite
 from rooflens.compare.states import undisturbed, usual_state
 from rooflens.compare.verdicts import LEAST_PROCESSES
-from rooflens.errors import InputError
+from rooflens.errors import FileError, InputError
 from rooflens.hardware.identity import fingerprint, identity
 from rooflens.version import __version__
 
 Progress = Callable[[str, int, int], None]
 MOST_TIMES = 3  # as many processes as were asked for
+HOPELESS = 0.2  # of the first processes undisturbed, or fewer: more of them would meet the same machine
 TURNS, OF_TWO = 3, 6  # of a row in each process; where two versions take turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`on` names the chip whose roof is asked, None for none."""
+    """`on` names the chip whose roof is asked, None for none. `tell`: where a sentence for the user goes."""
 
     device: str
     on: str | None = None
     note: str | None = None
+    tell: Callable[[str], None] = lambda sentence: None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +55,7 @@ class _Side:
 
 
 def bench_run(suite: Suite, options: Options, progress: Progress) -> BenchRun:
+    check_files(suite)
     side = _Side(suite=suite, revision=revision_of(suite.folder))
     stopped_by = _in_turns([side], options, progress)
     return _run_of(side, options, None, stopped_by)
@@ -92,6 +95,16 @@ def _side_at(suite_at: Callable[[Path], Suite], place: Path, name: str) -> _Side
     return _Side(suite=suite, revision=revision_of(place, name), imports=(place, place / "src"))
 
 
+def check_files(suite: Suite) -> None:
+    """Before any process is started: a file that is not there is not there for any of them."""
+    for case in suite.cases:
+        file, colon, _ = (case.model or "").rpartition(":")
+        if colon and file.endswith(".py") and not (suite.folder / file).is_file():
+            raise FileError(
+                f"{file}: cannot be read: no such file in {suite.folder.absolute()}: check the path of '{case.name}'"
+            )
+
+
 def _in_turns(sides: list[_Side], options: Options, progress: Progress, again: bool = True) -> str:
     """Why it ended early; empty where it did not. Rows that the machine disturbed are measured again in further processes."""
     processes = sides[0].suite.processes
@@ -99,7 +112,7 @@ def _in_turns(sides: list[_Side], options: Options, progress: Progress, again: b
     total = processes * sum(len(side.todo) for side in sides)
     try:
         for number in range((MOST_TIMES if again else 1) * processes):
-            left = None if number < processes else _disturbed(sides, wanted)
+            left = None if number < processes else _again(sides, number, wanted, options)
             if left is not None and not left:
                 break
             todo = [_turned(side.todo, number, left) for side in sides]
@@ -110,6 +123,24 @@ def _in_turns(sides: list[_Side], options: Options, progress: Progress, again: b
     except KeyboardInterrupt as error:
         return type(error).__name__
     return ""
+
+
+def _again(sides: list[_Side], number: int, wanted: int, options: Options) -> frozenset[str]:
+    """Rows for one more process. Fewer than a verdict needs were not meant for one, and a machine that was hardly ever
+    undisturbed will not be now."""
+    if sides[0].suite.processes < LEAST_PROCESSES:
+        return frozenset()
+    met = [p for side in sides for row in side.rows.values() for p in row.processes]
+    calm = len(undisturbed(met, usual_state(met)))
+    left = _disturbed(sides, wanted)
+    if left and calm <= HOPELESS * len(met):
+        options.tell(
+            f"the machine was disturbed: {calm} of {len(met)} measurements count: try again when nothing else runs"
+        )
+        return frozenset()
+    if left:
+        options.tell(f"the machine was disturbed: measuring {len(left)} rows again, in process {number + 1}")
+    return left
 
 
 def _turned(todo: Rows, number: int, only: frozenset[str] | None) -> Rows:

@@ -50,6 +50,11 @@ def _sides(base: Processes, new: Processes, method: str) -> tuple[Processes, Pro
     return tuple(a.values()), tuple(b.values())
 
 
+def all_pairs(base: BenchRow, new: BenchRow) -> tuple[Processes, Processes]:
+    """Of interleaved runs, whatever the machine did: it did it to both of a pair."""
+    return _sides(base.processes, new.processes, INTERLEAVED)
+
+
 def ratio_of(base: BenchRow, new: BenchRow, method: str) -> float | None:
     """Of all processes: what was seen, whether or not it is evidence."""
     a, b = _sides(base.processes, new.processes, method)

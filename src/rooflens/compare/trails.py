@@ -13,7 +13,7 @@ from statistics import median, stdev
 
 from rooflens.benches.bench_run import OK, BenchRow, BenchRun, ProcessTimes
 from rooflens.compare.row_ratio import AS_MEASURED, NORMALISED
-from rooflens.compare.states import undisturbed, usual_state
+from rooflens.compare.states import undisturbed
 from rooflens.compare.steps import Level, Levels, levels_of
 from rooflens.compare.verdicts import THRESHOLD, together
 
@@ -113,8 +113,10 @@ def _sound(row: BenchRow) -> list[ProcessTimes]:
 
 def _stretch(conditions: Conditions, rows: list[tuple[int, BenchRow]]) -> Stretch:
     every = [_sound(row) for _, row in rows]
-    usual = usual_state(p for of_run in every for p in of_run)
-    processes = [undisturbed(of_run, usual) or of_run for of_run in every]  # a run without any is shown all the same
+    calm = [undisturbed(of_run, ()) for of_run in every]  # a slower machine is divided out, not left out
+    if any(calm):  # runs of which every process was disturbed are no part of the trail
+        rows = [row for row, of_run in zip(rows, calm, strict=True) if of_run]
+    processes = [list(of_run) for of_run in calm if of_run] or every
     references = [[_reference(p) for p in of_run] for of_run in processes]
     normalised = all(r is not None for of_run in references for r in of_run)
     pace = median(median(r for r in of_run if r) for of_run in references) if normalised else 1.0

@@ -15,6 +15,7 @@ from rooflens.compare.bootstrap import Interval
 from rooflens.compare.row_ratio import (
     INTERLEAVED,
     Terms,
+    all_pairs,
     evidence,
     interval,
     ratio_of,
@@ -27,6 +28,7 @@ VERDICTS = (SLOWER, FASTER, INCONCLUSIVE, NOT_COMPARABLE, SAME)
 LEAST_PROCESSES = 5
 THRESHOLD = 0.05
 CONFIDENCE = 0.99
+PLAIN = 0.5  # of a change in turns: more than a disturbed machine does to one of a pair alone
 TOGETHER_ROWS = 4  # fewer may well move together by themselves
 TOGETHER_SHARE = 0.9  # of the rows
 TOGETHER_SPREAD = 1.25  # a machine that slows down does not slow every kernel by the same
@@ -181,6 +183,9 @@ def _verdict(base: BenchRow, new: BenchRow, terms: Terms, threshold: float | Non
         return Verdict(base=base, new=new, verdict=NOT_COMPARABLE, threshold=limit, why=apart)
     a, b = evidence(base, new, terms)
     if min(len(a), len(b)) < LEAST_PROCESSES:
+        plain = _plain(base, new, terms, limit) if terms.method == INTERLEAVED else None
+        if plain is not None:
+            return plain
         ratio, why = ratio_of(base, new, terms.method), _few(min(len(a), len(b)), base, new)
         return Verdict(base=base, new=new, verdict=INCONCLUSIVE, threshold=limit, ratio=ratio, why=why)
     found = interval(a, b, terms)
@@ -195,6 +200,21 @@ def _verdict(base: BenchRow, new: BenchRow, terms: Terms, threshold: float | Non
         high=found.high,
         why=why,
     )
+
+
+def _plain(base: BenchRow, new: BenchRow, terms: Terms, limit: float) -> Verdict | None:
+    """What is so large that a disturbed machine cannot hide it, as long as it disturbed both of each pair."""
+    a, b = all_pairs(base, new)
+    if len(a) < LEAST_PROCESSES:
+        return None
+    found = interval(a, b, terms)
+    verdict, _ = _judged(found, max(limit, PLAIN))
+    if verdict not in (SLOWER, FASTER):
+        return None
+    return Verdict(
+        base=base, new=new, verdict=verdict, threshold=limit, ratio=found.middle, low=found.low, high=found.high,
+        why="although the machine was disturbed",
+    )  # fmt: skip
 
 
 def _few(count: int, base: BenchRow, new: BenchRow) -> str:

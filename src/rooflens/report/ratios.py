@@ -87,7 +87,7 @@ def _percent(percent: Decimal, rounding: str) -> Decimal:
     """Whole from 10 on, a decimal below, and as many more as it takes not to say that all of the time is gone."""
     for decimals in range(0 if abs(percent) >= 10 else 1, _MOST_DECIMALS + 1):
         found = percent.quantize(Decimal(1).scaleb(-decimals), rounding)
-        if abs(found) != 100 or found == percent:
+        if found != -100 or found == percent:  # twice the time is +100 %
             break
     return abs(found) if found == 0 else found
 

@@ -45,7 +45,8 @@ def read_go(content: Content) -> Found:
     config: dict[str, str] = {}
     found: dict[tuple[str, str], _Readings] = {}
     _read(content, config, found)
-    names = tuple(name for _, name in found)
+    measured = tuple(name for (_, name), readings in found.items() if readings.values)
+    names = measured or tuple(name for _, name in found)  # one that was skipped or failed is named without its threads
     threads = _threads(names)
     packages = tuple(dict.fromkeys(package for package, _ in found if package))
     rows = tuple(_row(key, readings, threads, len(packages) > 1) for key, readings in found.items())

@@ -73,13 +73,14 @@ def run(
     finished when the run is interrupted is kept.
     """
     o.check_format(format)
-    from rooflens.benching import bench_run
+    from rooflens.benching import bench_run, check_files
     from rooflens.store.place import store_to_write
     from rooflens.store.store import checked_name, open_store
 
     if baseline is not None:
         checked_name(baseline)
     suite = asked_suite(tuple(what or ()), Path(), time, processes, only)
+    check_files(suite)
     written = None if note is None else read_note(note)
     path = store_to_write(store)
     with open_store(path, write=True):
@@ -90,6 +91,8 @@ def run(
     try:
         if any(row.processes for row in found.rows):
             _keep(found, path, baseline)
+        else:
+            streams.say("rooflens: nothing was measured, so nothing was kept")
     finally:  # a disk that is full by now must not lose what was measured
         show(found, format, output, html)
     return status_of(found)
@@ -131,7 +134,7 @@ def options_of(device: str | None, on: str | None) -> "Options":
     streams.keep_for_results()
     name = device_name(device)
     _, named = roofs_of([on] if on else None, name)
-    return Options(device=name, on=_absolute(named))
+    return Options(device=name, on=_absolute(named), tell=lambda sentence: streams.say(f"rooflens: {sentence}"))
 
 
 def _absolute(chip: str) -> str:

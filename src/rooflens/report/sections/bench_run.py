@@ -67,7 +67,10 @@ def _setting(name: str, value: Any) -> str:
 
 def stopped(document: Document) -> Iterator[Block]:
     if document["stopped_by"]:
-        yield Paragraph(text=f"Stopped by {document['stopped_by']}: what was measured until then.", tone="warning")
+        by = {"KeyboardInterrupt": "Ctrl-C", "Terminated": "SIGTERM"}.get(
+            document["stopped_by"], document["stopped_by"]
+        )
+        yield Paragraph(text=f"Stopped by {by}: what was measured until then.", tone="warning")
 
 
 def words(note: str) -> tuple[Block, ...]:
