@@ -68,7 +68,7 @@ def test_settings_hold_every_option_as_given(cli) -> None:
 
 
 def test_names_of_later_versions_are_there_and_say_so() -> None:
-    for name in ("map_to", "trace", "bench", "sweep", "check"):
+    for name in ("map_to", "trace", "sweep", "check"):
         assert hasattr(rooflens, name)
         with pytest.raises(rooflens.NotInThisVersion, match=name):
             getattr(rooflens, name)("resnet18", on="l4")
