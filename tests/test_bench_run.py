@@ -167,7 +167,7 @@ def test_backward_gives_gradients_to_inputs_and_parameters() -> None:
     found = ready(test, "backward", made, "fp32", "cpu")
     weight, bias = found.subject.module.parameters()
     (x,) = found.subject.inputs
-    dw, db, dx = found.run()  # type: ignore[misc]
+    dw, db, dx = found.run()
     torch.testing.assert_close(dx, weight.sum(0).expand(4, 3))
     torch.testing.assert_close(dw, x.sum(0).expand(2, 3))
     torch.testing.assert_close(db, torch.full_like(bias, 4.0))
@@ -528,7 +528,7 @@ def test_a_module_object_cannot_be_handed_to_processes() -> None:
     import rooflens
 
     with pytest.raises(ModelError, match=r"file\.py:function"):
-        rooflens.bench(torch.nn.Linear(2, 2))  # type: ignore[arg-type]
+        rooflens.bench(torch.nn.Linear(2, 2))
 
 
 def test_two_suites_take_turns_and_rows_of_one_side_alone_run_too() -> None:

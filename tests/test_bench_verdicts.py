@@ -37,13 +37,13 @@ def row(
 def run(*rows: BenchRow, session: str | None = None, torch: str = "2.13.0", **machine: object) -> BenchRun:
     facts = {"fingerprint": "aaaa", "name": "a CPU", "device": "cpu", "device_name": "a CPU", "threads": 2, **machine}
     return BenchRun(
-        date="2026-01-01T00:00:00+00:00", suite="s", tool="rooflens", machine=BenchMachine(**facts),  # type: ignore[arg-type]
+        date="2026-01-01T00:00:00+00:00", suite="s", tool="rooflens", machine=BenchMachine(**facts),
         versions=(("torch", torch),), rows=rows, session=session,
     )  # fmt: skip
 
 
 def verdict(base: BenchRow, new: BenchRow, **options: object) -> Verdict:
-    (found,) = compared(run(base), run(new), **options).verdicts  # type: ignore[arg-type]
+    (found,) = compared(run(base), run(new), **options).verdicts
     return found
 
 

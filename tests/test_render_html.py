@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import pytest
 
@@ -181,7 +182,7 @@ def test_the_page_is_the_same_in_every_process() -> None:
     code = (
         "import test_render_html as t, hashlib as h; print(h.sha256(t.render(t.everything('x')).encode()).hexdigest())"
     )
-    here = os.path.dirname(__file__)  # noqa: PTH120
+    here = Path(__file__).parent
     told = {
         subprocess.run(
             [sys.executable, "-c", code], cwd=here, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True,
