@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rooflens.api import seconds_of
 from rooflens.benches.bench_run import BenchRow, BenchRun
 from rooflens.benches.suite import suite_of
 from rooflens.benching import Options, bench_run
 from rooflens.compare.verdicts import Comparison, compared
-from rooflens.errors import ModelError, SyntaxFault
+from rooflens.errors import ModelError
 from rooflens.frontends.load import needs_torch
 from rooflens.jsonfile import json_text
 from rooflens.measuring import device_name, this_machine
@@ -20,7 +21,6 @@ from rooflens.report.sections.bench_comparison import comparison_blocks
 from rooflens.report.sections.bench_run import run_blocks, run_rows
 from rooflens.store.place import store_to_write
 from rooflens.store.store import open_store
-from rooflens.units import parse_as
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,24 +93,13 @@ def bench(
     (what `rooflens machine` found here, unless told otherwise)."""
     needs_torch()
     suite = suite_of(_texts(what), Path()).only(_texts(only))
-    if processes is not None and (isinstance(processes, bool) or not 1 <= processes <= 1000):
-        raise SyntaxFault(f"processes={processes}: must be a whole number from 1 to 1000")
-    suite = replace(
-        suite, time_s=suite.time_s if time is None else _seconds(time), processes=processes or suite.processes
-    )
+    suite = suite.asked(None if time is None else seconds_of(time), processes)
     name = device_name(device)
     roof = on or (f"this-{name}" if this_machine(device) else None)
     found = Bench(run=bench_run(suite, Options(device=name, on=roof, note=note), lambda what, done, of: None))
     if store is not False:
         with open_store(store_to_write(None if store is True else os.fspath(store)), write=True) as opened:
             opened.add(found.run)
-    return found
-
-
-def _seconds(time: float | str) -> float:
-    found = parse_as(time, "s")
-    if not 0 < found < 3600:
-        raise SyntaxFault(f"time={time}: must be above 0 and below 3600 s, such as 0.5 or '3s'")
     return found
 
 

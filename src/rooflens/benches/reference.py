@@ -16,7 +16,6 @@ from rooflens.benches.device import Device
 from rooflens.benches.replay import spread
 from rooflens.benches.sampling import collector_off
 
-PARTS = ("product", "sum", "together")
 SAMPLES = 12
 _SIDE = {"cpu": 256, "cuda": 2048}  # of a square product
 _LONG = {"cpu": 1 << 20, "cuda": 1 << 25}  # numbers of the sum that goes through memory

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rooflens.errors import ConfigError, InputError, ModelError, RooflensError, nearest
+from rooflens.errors import ConfigError, InputError, ModelError, RooflensError, SyntaxFault, nearest
 from rooflens.frontends.load import CATALOGUE_LATER
 from rooflens.frontends.optimizer import STATES
 from rooflens.frontends.text import parse_layers
@@ -74,6 +74,12 @@ class Suite:
     time_s: float = TIME_S
     processes: int = LEAST_PROCESSES
     threshold: float = THRESHOLD
+
+    def asked(self, time_s: float | None, processes: int | None) -> "Suite":
+        """With what whoever runs it says instead of the suite."""
+        if processes is not None and (isinstance(processes, bool) or not 1 <= processes <= 1000):
+            raise SyntaxFault(f"--processes {processes}: must be a whole number from 1 to 1000")
+        return replace(self, time_s=time_s or self.time_s, processes=processes or self.processes)
 
     def only(self, patterns: tuple[str, ...]) -> "Suite":
         """Tests whose name, or name/pass, holds one of the patterns (`conv*`, `*/backward`)."""

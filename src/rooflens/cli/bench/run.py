@@ -9,7 +9,7 @@ import typer
 from rooflens.cli import options as o
 from rooflens.cli import streams
 from rooflens.cli.bench.options import Html, Store
-from rooflens.errors import FileError, InputError, PartialResult, SyntaxFault
+from rooflens.errors import FileError, InputError, PartialResult
 
 if TYPE_CHECKING:
     from rooflens.benches.bench_run import BenchRun
@@ -118,9 +118,7 @@ def asked_suite(
     from rooflens.benches.suite import suite_of
 
     suite = suite_of(what, folder).only(tuple(p for text in only or () for p in text.split(",")))
-    if processes is not None and not 1 <= processes <= 1000:
-        raise SyntaxFault(f"--processes {processes}: must be a whole number from 1 to 1000")
-    return replace(suite, time_s=seconds_of(time) if time else suite.time_s, processes=processes or suite.processes)
+    return suite.asked(None if time is None else seconds_of(time), processes)
 
 
 def options_of(device: str | None, on: str | None) -> "Options":
